@@ -1,0 +1,15 @@
+"""Shared by the tests of the SDK."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.sdk.agent import Agent
+
+
+@pytest.fixture
+def agent(tmp_path):
+    yield Agent(tmp_path)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
