@@ -155,7 +155,9 @@ def test_value_nested_without_end_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
 
-    assert [fault.keyword for fault in judge_value("runner-control-1", {"seq": 1, "x": endless})] == ["depth"]
+    faults = judge_value("runner-control-1", {"seq": 1, "x": endless})
+
+    assert [(fault.pointer, fault.keyword) for fault in faults] == [("/x", "depth")]
 
 
 def test_unknown_kind_is_the_callers_mistake() -> None:

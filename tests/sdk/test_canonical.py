@@ -40,6 +40,8 @@ NUMBERS = [
 ]
 
 WRITTEN = [
+    ("the ordinary decimals", [0.5, 0.1, -0.25, 1.5, 100.25, 120.0], b"[0.5,0.1,-0.25,1.5,100.25,120]"),
+    ("two digits and an exponent", [1.2e25, -1.2e-9, 1e100], b"[1.2e+25,-1.2e-9,1e+100]"),
     ("literals", [None, True, False], b"[null,true,false]"),
     ("a whole float", 3.0, b"3"),
     ("minus zero", -0.0, b"0"),

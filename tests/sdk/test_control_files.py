@@ -114,7 +114,8 @@ def test_another_process_follows_pause_resume_stop(tmp_path):
 
 def test_an_early_nudge_does_not_kill_a_runner_that_was_started_as_agents_do(tmp_path):
     (tmp_path / "control.json").write_text('{"seq": 0}')
-    code = "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)\n" + RUNNER.replace("while True", "while ctl.seq < 0")
+    once = RUNNER.replace("while True", "while ctl.seq < 0")
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)\n" + once
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "OARBANK_WORKDIR": str(tmp_path)},

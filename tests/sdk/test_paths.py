@@ -68,4 +68,4 @@ def test_other_path_is_told_its_fault(path: str, fault: str) -> None:
 @given(st.text(alphabet="ab./\\:~ C\n\u00e9", max_size=12))
 def test_portable_path_never_leaves_its_directory(path: str) -> None:
     if portable_path_fault(path) is None:
-        assert posixpath.normpath(posixpath.join("/work", path)) == f"/work/{path}"
+        assert posixpath.normpath(posixpath.join("/job", path)) == f"/job/{path}"

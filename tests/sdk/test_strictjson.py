@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from oarbank_sdk import strictjson
 from oarbank_sdk.strictjson import MAX_DEPTH, StrictJSONError
 
+LARGEST = int(float.fromhex("0x1.fffffffffffffp+1023"))
+
 REFUSED = [
     # what                               text                                  layer    keyword
     ("nothing", b"", "json", "json"),
@@ -34,7 +36,8 @@ REFUSED = [
     ("Infinity", b"[Infinity]", "json", "json"),
     ("-Infinity", b"-Infinity", "json", "json"),
     ("a float no double holds", b"[1e400]", "json", "number-range"),
-    ("an integer no double holds", b"[1" + b"0" * 309 + b"]", "json", "number-range"),
+    ("an integer no double holds", str(2**1024).encode(), "json", "number-range"),
+    ("its negative", str(-(2**1024)).encode(), "json", "number-range"),
     ("an integer of thousands of digits", b"-" + b"9" * 9000, "json", "number-range"),
     ("a repeated key", b'{"a": 1, "a": 1}', "json", "duplicate-key"),
     ("a key repeated by an escape", b'{"a": 1, "\\u0061": 2}', "json", "duplicate-key"),
@@ -58,6 +61,9 @@ READ = [
     ("less than any double", b"1e-400", 0),
     ("the largest exact integral float", b"9007199254740992.0", 2**53),
     ("an integral float that is not exact", b"1e21", 1e21),
+    ("the first integral float that is not exact", b"9007199254740994.0", 9007199254740994.0),
+    ("the largest integer that a double holds", str(LARGEST).encode(), LARGEST),
+    ("its negative", str(-LARGEST).encode(), -LARGEST),
     ("a long integer", b"170141183460469231731687303715884105728", 2**127),
     ("a whole pair", b'"\\ud83d\\ude00"', "\U0001f600"),
     ("an escaped backslash before u", b'"\\\\ud800"', "\\ud800"),
@@ -101,6 +107,15 @@ def test_oddities_come_with_their_places_and_the_last_key_wins() -> None:
     }
     assert type(value) is dict
     assert type(value["x"][1]) is dict
+
+
+def test_refusal_says_what_was_found_and_where() -> None:
+    with pytest.raises(StrictJSONError, match=r"^must be JSON; found at line 2 column 6: expecting value$"):
+        strictjson.loads('{\n"a": }')
+    with pytest.raises(StrictJSONError, match=r'^must hold each key once; found "a" twice$'):
+        strictjson.loads('{"b": 0, "a": 1, "c": 2, "a": 3}')
+    with pytest.raises(StrictJSONError, match=r'^must hold each key once; found "k{79} twice$'):
+        strictjson.loads(json.dumps({"k" * 99: 1})[:-1] + "," + json.dumps({"k" * 99: 2})[1:])
 
 
 def test_negative_number_out_of_range_keeps_its_sign() -> None:

@@ -244,11 +244,9 @@ def _read(path: str, applied_seq: int) -> dict[str, Any] | None:
 
 def _integer(value: Any) -> int | None:
     """3 and 3.0 are the integer 3; true, "3", 1.5, 1e400 and null are none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _duty(value: Any) -> tuple[float | None, str | None]:
@@ -392,7 +390,7 @@ def _nudges() -> _PipeNudges | _EventNudges:
         return _PipeNudges()
     import ctypes  # here: nobody else pays for it
 
-    kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)  # pyrefly: ignore[missing-attribute]
     kernel32.WaitForSingleObject.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
     kernel32.WaitForSingleObject.restype = ctypes.c_uint32
     kernel32.SetEvent.argtypes = [ctypes.c_void_p]

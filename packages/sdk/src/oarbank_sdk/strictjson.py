@@ -22,7 +22,7 @@ MAX_DEPTH = 128
 EXACT = 2**53
 """Integral floats up to this size become int; beyond it a double no longer tells neighbouring integers apart."""
 
-_MAX_INT = 10**308  # about the largest double (1.8e308); one digit count instead of a float comparison
+_MAX_DIGITS = 310  # one more than the largest double has; Python refuses to convert thousands
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOM = "\ufeff"
@@ -111,9 +111,10 @@ class _Parser:
         return value
 
     def integer(self, text: str) -> int | float:
-        # Python refuses to convert thousands of digits; nothing that long fits a double anyway.
-        value = int(text) if len(text) <= 310 else None
-        if value is None or abs(value) > _MAX_INT:
+        try:
+            value = int(text) if len(text) <= _MAX_DIGITS else 10**_MAX_DIGITS
+            float(value)
+        except OverflowError:
             self.odd = True
             return -math.inf if text.startswith("-") else math.inf
         return value

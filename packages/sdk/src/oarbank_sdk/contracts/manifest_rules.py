@@ -153,8 +153,8 @@ def _core(value: Any, stages: list[Any]) -> Iterator[Fault]:
 
 def _lower_bounds(core: str) -> list[tuple[int, ...]]:
     parts = re.findall(r"(>=|<=|==|>|<) *([0-9.]+)", core)
-    # As numbers, never as text: 2.10 is above 2.5. Padded, so that 3 is above 2.3.
-    return [(*map(int, text.split(".")), 0, 0)[:3] for sign, text in parts if sign in (">=", ">", "==")]
+    # As numbers, never as text: 2.10 is above 2.5.
+    return [tuple(map(int, text.split("."))) for sign, text in parts if sign in (">=", ">", "==")]
 
 
 def _verbs(value: Any, stages: list[Any]) -> Iterator[Fault]:

@@ -138,14 +138,14 @@ def _is_wrong_type(errors: list[ValidationError]) -> bool:
     return any(error.validator == "type" and not error.relative_path for error in errors)
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: Any) -> str:
     rule, wanted = error.validator, error.validator_value
     if rule in ("required", "additionalProperties"):
         return error.message
     return f"must {_must(error, rule, wanted)}; found {_found(error)}"
 
 
-def _must(error: ValidationError, rule: Any, wanted: Any) -> str:
+def _must(error: Any, rule: Any, wanted: Any) -> str:
     if error.context:
         return f"be {_words([inner.validator_value for inner in error.context if inner.validator == 'type'])}"
     if rule == "type":
@@ -189,7 +189,7 @@ def _range(schema: Any) -> str:
     return " and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 
 
-def _found(error: ValidationError) -> str:
+def _found(error: Any) -> str:
     value = error.instance
     if (error.validator == "type" or error.context) and isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"

@@ -1,0 +1,222 @@
+"""What the governor holds, what it costs, how fast it reacts: one JSON object on standard output.
+
+    hatch run bench:governor [--seconds S] [--quick]
+
+Each row runs our governor and a plain ``sleep(b*(1-d)/d)`` one after the other on the same busy loop, so that
+the two share the machine's mood. Shares are busy seconds over wall seconds, from the start of the first unit to
+the start of the one after the last. `entitled` is min(d, b/(b+host)): nobody can hold more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from oarbank_sdk.control import Control, replace_text
+from oarbank_sdk.duty import Duty
+
+DUTIES = (0.1, 0.3, 0.5, 0.8)
+UNITS_MS = (1, 5, 20)
+HOST_MS = (0, 1)
+WINDOW_S = 2.0
+clock = time.perf_counter
+Run = Callable[[Callable[[], None]], None]  # runs one unit its own way
+
+
+def spin(seconds: float) -> None:
+    end = clock() + seconds
+    while clock() < end:
+        pass
+
+
+def governed(duty_share: float) -> Run:
+    duty = Duty(None)
+    duty.set(duty_share)
+
+    def run(unit: Callable[[], None]) -> None:
+        with duty.unit():
+            unit()
+
+    return run
+
+
+def plain_sleep(duty_share: float) -> Run:
+    def run(unit: Callable[[], None]) -> None:
+        start = clock()
+        unit()
+        time.sleep((clock() - start) * (1 - duty_share) / duty_share)
+
+    return run
+
+
+def measure(run: Run, unit_s: float, host_s: float, seconds: float) -> dict[str, float]:
+    rng = random.Random(7)
+    units: list[tuple[float, float]] = []
+
+    def unit() -> None:
+        start = clock()
+        spin(unit_s * rng.uniform(0.8, 1.2))
+        units.append((start, clock()))
+
+    stop = clock() + seconds
+    while clock() < stop:
+        run(unit)
+        spin(host_s)
+    run(unit)
+    wall = units[-1][0] - units[0][0]
+    busy = sum(end - start for start, end in units[:-1])
+    longest = max(end - start for start, end in units)
+    mean = busy / (len(units) - 1)
+    return {"held": busy / wall, "unit_s": mean, "longest_s": longest, "worst_2s": worst(units, WINDOW_S)}
+
+
+def worst(units: list[tuple[float, float]], window_s: float) -> float:
+    """The largest share of any window that starts with a unit."""
+    best = busy = 0.0
+    last = 0
+    for first, (start, end) in enumerate(units):
+        while last < len(units) and units[last][1] <= start + window_s:
+            busy += units[last][1] - units[last][0]
+            last += 1
+        part = max(0.0, start + window_s - units[last][0]) if last < len(units) else 0.0
+        best = max(best, busy + part)
+        busy -= end - start if first < last else 0.0
+        last = max(last, first + 1)
+    return best / window_s
+
+
+def row(duty: float, unit_ms: float, host_ms: float, seconds: float) -> dict[str, object]:
+    out: dict[str, object] = {"duty": duty, "unit_ms": unit_ms, "host_ms": host_ms}
+    for name, make in (("ours", governed), ("plain", plain_sleep)):
+        found = measure(make(duty), unit_ms / 1e3, host_ms / 1e3, seconds)
+        entitled = min(duty, found["unit_s"] / (found["unit_s"] + host_ms / 1e3))
+        bound = duty + found["longest_s"] * (1 - duty) / 2 + 0.01
+        out[name] = {
+            "held": round(found["held"], 4),
+            "of_entitled": round(found["held"] / entitled, 4),
+            "worst_2s": round(found["worst_2s"], 4),
+            "bound_2s": round(bound, 4),
+        }
+    return out
+
+
+def cost(duty: Duty, rounds: int = 20_000, repeats: int = 15) -> float:
+    """Microseconds of one unit with nothing in it, loop and empty body taken off: a median."""
+
+    def once(loop: Callable[[], None]) -> float:
+        start = clock()
+        loop()
+        return (clock() - start) / rounds * 1e6
+
+    def units() -> None:
+        unit = duty.unit
+        for _ in range(rounds):
+            with unit():
+                pass
+
+    def nothing() -> None:
+        for _ in range(rounds):
+            pass
+
+    return statistics.median(once(units) - once(nothing) for _ in range(repeats))
+
+
+def import_cost(repeats: int = 9) -> float:
+    """Milliseconds that both modules add to a bare interpreter: the median of pairs."""
+
+    def once(code: str) -> float:
+        start = clock()
+        subprocess.run([sys.executable, "-I", "-c", code], check=True)
+        return (clock() - start) * 1e3
+
+    both = "import oarbank_sdk.control, oarbank_sdk.duty"
+    once(both)
+    return statistics.median(once(both) - once("pass") for _ in range(repeats))
+
+
+def reaction(trials: int) -> dict[str, dict[str, float]]:
+    """Milliseconds from the nudge to the governor's answer in the middle of a long idle."""
+    out = {}
+    for name, document in (("stop", {"stop": True}), ("new_duty", {"gpu_duty": 1})):
+        took = sorted(_react(document) for _ in range(trials))
+        out[name] = {"median_ms": round(statistics.median(took), 3), "p99_ms": round(took[int(0.99 * (trials - 1))], 3)}
+    return out
+
+
+def _react(document: dict[str, object]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "control.json"
+        path.write_text('{"seq": 0, "gpu_duty": 0.001}')
+        ctl = Control(folder)
+        duty = Duty(ctl)
+        with duty.unit():
+            spin(0.005)
+        nudged = [0.0]
+
+        def nudge() -> None:
+            time.sleep(0.005 + random.random() * 0.01)
+            replace_text(path, json.dumps({"seq": 1, **document}))
+            nudged[0] = clock()
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        thread = threading.Thread(target=nudge)
+        thread.start()
+        try:
+            with duty.unit():
+                pass
+        except Exception:
+            pass
+        answered = clock()
+        thread.join()
+        return (answered - nudged[0]) * 1e3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each run (default 8)")
+    parser.add_argument("--quick", action="store_true", help="a few rows only")
+    options = parser.parse_args()
+    combos = [(d, u, h) for d in DUTIES for u in UNITS_MS for h in HOST_MS]
+    if options.quick:
+        combos = [(0.3, 1, 0), (0.5, 1, 1), (0.8, 5, 1)]
+    rows = []
+    for combo in combos:
+        rows.append(row(*combo, options.seconds))
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "control.json").write_text('{"seq": 0}')
+        costs = {"unit_us": cost(Duty(None)), "unit_with_control_us": cost(Duty(Control(folder)))}
+    plain = min(rows, key=lambda r: r["plain"]["of_entitled"])  # type: ignore[index]
+    json.dump(
+        {
+            "machine": {"system": platform.platform(), "python": platform.python_version(), "cpus": os.cpu_count()},
+            "seconds_per_run": options.seconds,
+            "rows": rows,
+            "ours_least_of_entitled": min(r["ours"]["of_entitled"] for r in rows),  # type: ignore[index]
+            "ours_over_bound": [r for r in rows if r["ours"]["worst_2s"] > r["ours"]["bound_2s"]],  # type: ignore[index]
+            "plain_worst_row": plain,
+            "cost": {name: round(value, 3) for name, value in costs.items()},
+            "import_ms": round(import_cost(), 2),
+            "reaction": reaction(100 if options.quick else 400),
+        },
+        sys.stdout,
+        indent=1,
+    )
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
