@@ -1,0 +1,44 @@
+"""A check: one rule, one verdict, and the sentence that says why.
+
+Five answers exist. `pass` and `fail` are judged. `unknown` could not be told, and is not green. `skip` does not apply
+here, and says why. `warn` is advice. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Status = Literal["pass", "fail", "unknown", "skip", "warn"]
+Suite = Literal["manifest", "runner"]
+
+DETAIL_CHARS = 600
+"""A detail is cut here, as the report's contract says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was checked and what came out; `evidence` holds the numbers that the verdict rests on."""
+
+    suite: Suite
+    name: str
+    status: Status
+    detail: str
+    rule: str
+    took_s: float | None = None
+    evidence: Mapping[str, Any] | None = None
+
+
+def check(
+    suite: Suite, rule: str, name: str, status: Status, detail: str, evidence: Mapping[str, Any] | None = None
+) -> Check:
+    """Return a check with its detail cut to length."""
+    if len(detail) > DETAIL_CHARS:
+        detail = detail[: DETAIL_CHARS - 3] + "..."
+    return Check(suite, name, status, detail, rule, evidence=evidence)
+
+
+def timed(checks: Iterable[Check], took_s: float) -> list[Check]:
+    """Return the checks of one run, each with the time that the run took."""
+    return [replace(one, took_s=round(took_s, 3)) for one in checks]

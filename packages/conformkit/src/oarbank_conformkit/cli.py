@@ -1,0 +1,69 @@
+"""`oarbank-sdk conform`: arguments in, a report and an exit code out. It translates and holds no rule.
+
+Exit codes: 0 conforms, 1 does not, 2 wrong use, 3 could not tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib.metadata import version
+
+from oarbank_conformkit import bundle
+from oarbank_conformkit.checks import Check
+from oarbank_conformkit.conduct import conduct
+from oarbank_conformkit.faults import UsageError
+from oarbank_conformkit.host import this_host
+from oarbank_conformkit.live import LiveLine
+from oarbank_conformkit.module import FIXTURES, MANIFEST
+from oarbank_conformkit.render import json as json_report
+from oarbank_conformkit.render import text
+
+
+class Conform:
+    """The command that `oarbank-sdk` finds through its entry point."""
+
+    help = "prove that a runner holds its duty, stops when told and gives the results it promises"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.epilog = "Exit codes: 0 conforms, 1 does not, 2 wrong use, 3 something that must hold could not be told."
+        parser.add_argument("dir", metavar="DIR", help=f"the module's directory, the one that holds {MANIFEST}")
+        parser.add_argument("--fixtures", metavar="FILE", help=f"what to run beside the goldens (DIR/{FIXTURES})")
+        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        parser.add_argument("--no-runner", action="store_true", help="judge the files alone and start nothing")
+        parser.add_argument("--strict", action="store_true", help="what could not be told counts as a failure")
+
+    def run(self, ns: argparse.Namespace) -> int:
+        """Judge the module and return the exit code."""
+        live = LiveLine(wanted=not ns.json)
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+        def tell(one: Check) -> None:
+            live.clear()
+            print(text.check_lines(one, colour=colour), end="", flush=True)
+
+        try:
+            report = conduct(
+                bundle.read(ns.dir, ns.fixtures),
+                this_host(),
+                kit=version("oarbank-conformkit"),
+                runner=not ns.no_runner,
+                strict=ns.strict,
+                tell=(lambda one: None) if ns.json else tell,
+                live=live,
+            )
+        except UsageError as exc:
+            print(exc, file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            live.clear()
+            print("conform: interrupted; nothing was concluded, and no process of the runner is left.", file=sys.stderr)
+            raise
+        live.clear()
+        print(json_report.render(report) if ns.json else text.summary(report), end="")
+        return report.exit
+
+
+COMMAND = Conform()

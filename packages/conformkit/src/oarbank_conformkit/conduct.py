@@ -1,0 +1,115 @@
+"""Carry out a plan: step by step, one runner at a time, each check handed on as soon as it is known.
+
+The one fence of the kit. What breaks in the kit itself (`KitError`, or a fault nobody foresaw) ends the run of the
+plan; the steps that were not judged become `unknown` with the reason, so nothing is left out of the verdict and
+nothing is blamed on the runner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from oarbank_conformkit.bundle import Bundle
+from oarbank_conformkit.checks import Check, check
+from oarbank_conformkit.faults import KitError
+from oarbank_conformkit.goldens import Golden
+from oarbank_conformkit.host import Host
+from oarbank_conformkit.judge.manifest import judge_bundle
+from oarbank_conformkit.plan import DoctorStep, DutyStep, GoldenStep, Item, Step, plan
+from oarbank_conformkit.report import DutyRun, Report, strictly
+from oarbank_conformkit.suites import doctor, duty, golden
+from oarbank_conformkit.suites.bench import Bench, Live
+
+
+def conduct(
+    bundle: Bundle,
+    host: Host,
+    *,
+    kit: str,
+    runner: bool = True,
+    strict: bool = False,
+    tell: Callable[[Check], None] = lambda one: None,
+    live: Live = lambda text: None,
+) -> Report:
+    """Judge a module and return the report; `tell` gets each check when it is known.
+
+    Raises `UsageError` for a plan that would run nothing.
+    """
+    started, began = time.time(), time.monotonic()
+    duty_runs: list[DutyRun] = []
+    checks: list[Check] = []
+    items = _items(bundle, host, runner=runner)
+    for one in [*judge_bundle(bundle)]:
+        _note(one, checks, tell, strict=strict)
+    for one in _run(bundle, host, items, duty_runs, live):
+        _note(one, checks, tell, strict=strict)
+    return Report(
+        module_id=bundle.module.id if bundle.module else None,
+        module_version=bundle.module.version if bundle.module else None,
+        directory=bundle.shown,
+        kit=kit,
+        host=host,
+        started=started,
+        took_s=time.monotonic() - began,
+        checks=tuple(checks),
+        duty_runs=tuple(duty_runs),
+    )
+
+
+def _note(one: Check, checks: list[Check], tell: Callable[[Check], None], *, strict: bool) -> None:
+    kept = strictly(one) if strict else one
+    checks.append(kept)
+    tell(kept)
+
+
+def _items(bundle: Bundle, host: Host, *, runner: bool) -> tuple[Item, ...]:
+    if bundle.module is None:
+        return ()
+    goldens = tuple(one for one in bundle.goldens if isinstance(one, Golden))
+    return plan(bundle.module, goldens, bundle.fixtures, host, runner=runner)
+
+
+def _run(bundle: Bundle, host: Host, items: tuple[Item, ...], duty_runs: list[DutyRun], live: Live) -> Iterator[Check]:
+    if bundle.module is None:
+        return
+    bench = Bench(bundle.module, host, Path(bundle.path), bundle.fixtures, live)
+    broken: str | None = None
+    for item in items:
+        if isinstance(item, Check):
+            yield item
+        elif broken is not None:
+            yield _not_judged(item, broken)
+        else:
+            try:
+                yield from _step(bench, item, duty_runs)
+            except KitError as exc:
+                broken = str(exc)
+            except Exception as exc:  # a fault of ours that nobody foresaw: named, and never the runner's
+                broken = f"the kit itself failed: {type(exc).__name__}: {str(exc)[:160]}"
+            if broken is not None:
+                yield _not_judged(item, broken)
+
+
+def _step(bench: Bench, step: Step, duty_runs: list[DutyRun]) -> Iterator[Check]:
+    if isinstance(step, DoctorStep):
+        yield from doctor.run(bench, step)
+    elif isinstance(step, GoldenStep):
+        yield from golden.run(bench, step)
+    else:
+        assert isinstance(step, DutyStep)
+        checks, seen = duty.run(bench, step)
+        if seen is not None:
+            duty_runs.append(DutyRun(step.spec, seen))
+        yield from checks
+
+
+def _not_judged(step: Step, why: str) -> Check:
+    return check(
+        "runner",
+        step.primary,
+        f"{step.title}: is judged",
+        "unknown",
+        f"not judged, through no fault of the runner: {why}",
+    )

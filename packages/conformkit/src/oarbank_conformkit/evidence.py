@@ -1,0 +1,102 @@
+"""What a suite saw, before anybody judges it: plain values that cross from the world to the pure side.
+
+Moments are monotonic seconds unless a name says wall; everything that could not be seen is None or carries its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from oarbank_agent_check.sources.ticks import Tick
+from oarbank_sdk.events import DutyReport
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen:
+    """One run of the runner, from start to end."""
+
+    refused: str | None = None  # the system's reason why the program could not be started
+    exit: int | None = None  # exit status, negative for a signal; None when it was still running at the limit
+    took_s: float = 0.0
+    limit_s: float = 0.0
+    result: bytes | None = None  # result.json
+    failure: bytes | None = None  # failure.json
+    stdout: bytes = b""
+    stderr: str = ""
+    missing_files: tuple[str, ...] = ()  # artifact files that result.json names and that are not there
+
+
+StopOutcome = Literal["no_phase", "finished_first", "stopped", "ignored", "timeout"]
+"""no_phase and finished_first: there was nothing to stop. stopped: it acknowledged and ended within the grace (or
+late, as the seconds say). ignored: no acknowledgement until the end. timeout: acknowledged, and still there at the end
+of the grace.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StopSeen:
+    """What happened after a stop was written and nudged; seconds count from the nudge."""
+
+    outcome: StopOutcome
+    grace_s: float
+    ack: Literal["failure", "result"] | None = None
+    ack_s: float | None = None  # when the acknowledgement was first seen
+    ack_fault: str | None = None  # what is wrong with its failure.json
+    absent_s: float = 0.0  # the last look that found no acknowledgement
+    exit_s: float | None = None  # None: killed
+    alive_s: float = 0.0  # the last look that found it running
+    code: int | None = None
+    disturbed_ack_s: float = (
+        0.0  # seconds, up to the acknowledgement, that a busy machine took from the runner or the kit
+    )
+    disturbed_s: float = 0.0  # the same up to the end
+    lasted_s: float = 0.0  # for no_phase and finished_first: how long the run took
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long a runner's most delayed thread waited for a processor, in the step that ended at `t`."""
+
+    t: float
+    dt_s: float
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSeen:
+    """The kit's own measure over one window; `unknown` says why it is none."""
+
+    start: float
+    end: float
+    ticks: tuple[Tick, ...] = ()
+    total_s: float | None = None  # processor time of all its threads together
+    waits: tuple[Wait, ...] | None = None  # None: this system does not say
+    unknown: str | None = None
+    source: str = "cpu-threads"
+    clock: str | None = None
+    follows_orphans: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DutySeen:
+    """One duty spec's run."""
+
+    refused: str | None = None
+    phase_s: float | None = None  # from the start to the first phase; None: there was none
+    ended_s: float | None = None  # from the nudge to an end that came before the window closed
+    code: int | None = None  # its exit status, where it ended by itself
+    limit_s: float = 0.0  # how long the kit would have waited for a phase
+    lasted_s: float = 0.0
+    stderr: str = ""
+    failure: bytes | None = None
+    written_wall: float = 0.0  # Unix seconds just before the duty was written
+    nudged_wall: float = 0.0  # and just after the nudge
+    clock_step_s: float = 0.0  # how far the wall clock moved against the monotonic one since then
+    reports: tuple[DutyReport, ...] = ()  # in order, from lines written after the nudge
+    unusable: tuple[str, ...] = ()  # reasons of gpu_duty events that are no report
+    cpu: CpuSeen | None = None
+    gpu_unknown: str | None = None  # why no GPU source was read
+    stop: StopSeen | None = None
+    notes: tuple[str, ...] = field(default=())

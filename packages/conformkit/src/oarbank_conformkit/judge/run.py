@@ -1,0 +1,122 @@
+"""Judge the runs of a golden: how it ended, what it left, whether its digest is the expected one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.evidence import RunSeen
+from oarbank_conformkit.faults import found
+from oarbank_conformkit.goldens import Golden
+from oarbank_conformkit.module import Module
+from oarbank_sdk import canonical
+from oarbank_sdk.contracts.judge import judge
+
+
+def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Check], str | None]:
+    """Return the checks of the first run, and its digest where there is one."""
+    checks = [_exit(golden, seen)]
+    payload, fault = result_payload(module, seen)
+    name = f"golden {golden.name}: result.json keeps its contract"
+    if payload is None:
+        checks.append(_check("golden.result", name, "fail", fault))
+        name = f"golden {golden.name}: digest is the expected one"
+        return [*checks, _check("golden.digest", name, "unknown", "there is no valid result to hash")], None
+    checks.append(_check("golden.result", name, "pass", ""))
+    digest, fault = payload_digest(module, payload)
+    return [*checks, _digest(module, golden, digest, fault)], digest
+
+
+def judge_repeat(module: Module, golden: Golden, first: str | None, seen: RunSeen | None, locale: str) -> Check:
+    """Return the check of the second run, which there is none of where the first gave no digest."""
+    name = f"golden {golden.name}: same digest under {locale}"
+    if first is None or seen is None:
+        return _check("golden.repeat", name, "unknown", "the first run gave no digest to compare with")
+    if seen.exit != 0:
+        return _check("golden.repeat", name, "fail", f"must exit 0 as the first run did; {how_it_ended(seen)}")
+    payload, fault = result_payload(module, seen)
+    second, fault = (None, fault) if payload is None else payload_digest(module, payload)
+    if second is None:
+        return _check("golden.repeat", name, "fail", fault)
+    if second == first:
+        return _check("golden.repeat", name, "pass", f"{first[:12]}... twice")
+    return _check("golden.repeat", name, "fail", f"must be the first run's {first}; found {second}")
+
+
+def how_it_ended(seen: RunSeen) -> str:
+    """Return a clause that says how a run ended, with its own words where it left some."""
+    if seen.refused is not None:
+        return f"could not be started: {seen.refused}. Look at runner.exec in the manifest."
+    if seen.exit is None:
+        return f"found it still running after {seen.limit_s:g} s"
+    code = f"signal {-seen.exit}" if seen.exit < 0 else f"exit {seen.exit}"
+    return f"found {code} after {seen.took_s:.1f} s{own_words(seen.failure, seen.stderr)}"
+
+
+def own_words(failure: bytes | None, stderr: str) -> str:
+    """Return what failure.json or the last line of stderr says, as a clause to append; empty where neither does."""
+    if failure is not None:
+        verdict = judge("runner-failure-1", failure)
+        if verdict.valid:
+            detail = verdict.value.get("detail", "")
+            return f"; failure.json: {verdict.value['reason']}{': ' if detail else ''}{detail[:160]}"
+        return f"; failure.json is not valid: {verdict.faults[0].line('')}"
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return f"; last line of stderr: {lines[-1].strip()[:160]}" if lines else ""
+
+
+def result_payload(module: Module, seen: RunSeen) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the payload of a valid result.json, or None and what is wrong."""
+    if seen.result is None:
+        return None, f"must be there; found no result.json ({how_it_ended(seen)})"
+    verdict = judge("result-envelope-1", seen.result)
+    if not verdict.valid:
+        return None, f"result.json: {verdict.faults[0].line('')}"
+    wanted = f"{module.short}/result@{module.schema_version}"
+    if verdict.value["schema"] != wanted:
+        return None, f"result.json: /schema: must be {wanted}; found {found(verdict.value['schema'])}"
+    if verdict.value["module_version"] != module.version:
+        told = found(verdict.value["module_version"])
+        return None, f"result.json: /module_version: must be {module.version}; found {told}"
+    if seen.missing_files:
+        name = found(seen.missing_files[0])
+        return None, f"result.json: /artifacts: local must be a regular file in the workdir; found none at {name}"
+    return verdict.value["payload"], ""
+
+
+def payload_digest(module: Module, payload: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Return the digest over the fields that the manifest names, or None and what is wrong."""
+    if not module.digest_over:
+        return None, "oarbank-module.toml: /results/digest/over: must name what is compared; found none"
+    for field in module.digest_over:
+        if field not in payload:
+            return None, f"result.json: /payload: must hold {field}, which results.digest.over names; found no such key"
+    try:
+        return canonical.sha256({field: payload[field] for field in module.digest_over}), ""
+    except canonical.CanonicalError as exc:
+        return None, f"result.json: /payload: {exc}"
+
+
+def _check(rule: str, name: str, status: Status, detail: str) -> Check:
+    return check("runner", rule, name, status, detail)
+
+
+def _exit(golden: Golden, seen: RunSeen) -> Check:
+    name = f"golden {golden.name}: exits 0"
+    if seen.exit == 0:
+        return _check("golden.exit", name, "pass", f"after {seen.took_s:.1f} s")
+    return _check("golden.exit", name, "fail", f"must exit 0; {how_it_ended(seen)}")
+
+
+def _digest(module: Module, golden: Golden, digest: str | None, fault: str) -> Check:
+    name = f"golden {golden.name}: digest is the expected one"
+    if digest is None:
+        return _check("golden.digest", name, "fail", fault)
+    if golden.digest_version != module.digest_version:
+        detail = f"digest_version must be the manifest's {module.digest_version}; found {golden.digest_version}"
+        return _check("golden.digest", name, "fail", detail)
+    if digest == golden.digest:
+        return _check("golden.digest", name, "pass", f"{digest[:12]}...")
+    over = ", ".join(module.digest_over)
+    return _check("golden.digest", name, "fail", f"must be {golden.digest} over {over}; found {digest}")

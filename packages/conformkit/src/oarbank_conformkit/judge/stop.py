@@ -1,0 +1,128 @@
+"""Judge a stop: acknowledged in time, gone in time.
+
+Pure. Both bounds are held against what the kit saw, less what a busy machine took: an honest runner that got no
+processor is not accused. So three answers: in time; late by more than the machine can explain; or it cannot be told,
+with the figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.evidence import StopSeen
+from oarbank_conformkit.judge.run import own_words
+
+ACKNOWLEDGE_S = 2.0
+"""Seconds from the nudge to the acknowledgement, as the published kit holds it."""
+
+STOPPED_CODE = 75
+"""Exit status of a runner that was stopped before it had a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: Status
+    detail: str
+
+
+def judge_stop(title: str, grace_s: float, seen: StopSeen | None) -> list[Check]:
+    """Return the two stop checks of a golden, which are unknown where it could not be started."""
+    names = (
+        f"{title}: acknowledges a stop within {ACKNOWLEDGE_S} s",
+        f"{title}: exits within {grace_s:g} s of a stop",
+    )
+    rules = ("stop.acknowledged", "stop.exit")
+    not_started = _Answer("unknown", "the runner could not be started")
+    answers = (not_started, not_started) if seen is None else (acknowledged(seen), ended(seen))
+    return [
+        check("runner", rule, name, answer.status, answer.detail, None if seen is None else _evidence(seen))
+        for rule, name, answer in zip(rules, names, answers, strict=True)
+    ]
+
+
+def judge_duty_stop(title: str, seen: StopSeen) -> Check:
+    """Return the one stop check of a duty spec: both bounds together, the worse one speaking."""
+    order: list[Status] = ["fail", "unknown", "skip", "pass"]
+    both = sorted((acknowledged(seen), ended(seen)), key=lambda answer: order.index(answer.status))
+    detail = "; ".join(answer.detail for answer in both) if both[0].status == "pass" else both[0].detail
+    return check(
+        "runner", "duty.stop", f"{title}: stops while holding the duty", both[0].status, detail, _evidence(seen)
+    )
+
+
+def acknowledged(seen: StopSeen) -> _Answer:
+    """Say whether the acknowledgement came within ACKNOWLEDGE_S."""
+    if (none := _nothing_to_stop(seen)) is not None:
+        return none
+    limit = f"at most {ACKNOWLEDGE_S} s are allowed"
+    if seen.ack_fault is not None:
+        return _Answer("fail", f"failure.json must acknowledge the stop; {seen.ack_fault}")
+    if seen.ack_s is not None and seen.ack_s <= ACKNOWLEDGE_S:
+        return _Answer("pass", f"acknowledged ({seen.ack}.json) after {seen.ack_s:.3f} s; {limit}")
+    came = "no acknowledgement" if seen.ack_s is None else f"the acknowledgement after {seen.ack_s:.3f} s"
+    waited = f"found {came}, the last look without one after {seen.absent_s:.3f} s"
+    if seen.ack_s is None and not _ran_on(seen):
+        return _Answer(
+            "fail", f"must leave failure.json (fault transient) or result.json; found neither at its end{_how(seen)}"
+        )
+    if seen.absent_s - seen.disturbed_ack_s > ACKNOWLEDGE_S:
+        return _Answer("fail", f"{limit}; {waited}")
+    return _Answer("unknown", f"{limit}; {waited}, of which a busy machine took {seen.disturbed_ack_s:.3f} s")
+
+
+def ended(seen: StopSeen) -> _Answer:
+    """Say whether the runner exited within its grace, with the right status."""
+    if (none := _nothing_to_stop(seen)) is not None:
+        return none
+    wanted = 0 if seen.ack == "result" else STOPPED_CODE
+    limit = f"at most {seen.grace_s:g} s are allowed"
+    late = seen.alive_s if seen.exit_s is None else seen.exit_s
+    if late > seen.grace_s:
+        came = "it was still running and was killed" if seen.exit_s is None else "it ended"
+        if seen.alive_s - seen.disturbed_s > seen.grace_s:
+            return _Answer("fail", f"{limit}; {came} after {late:.3f} s")
+        return _Answer(
+            "unknown", f"{limit}; {came} after {late:.3f} s, of which a busy machine took {seen.disturbed_s:.3f} s"
+        )
+    if seen.code != wanted:
+        why = "after its result" if wanted == 0 else "when stopped"
+        return _Answer("fail", f"must exit {wanted} {why}{_how(seen)}")
+    return _Answer("pass", f"exit {seen.code} after {late:.3f} s; {limit}")
+
+
+def _nothing_to_stop(seen: StopSeen) -> _Answer | None:
+    if seen.outcome == "no_phase":
+        advice = (
+            f"it wrote no phase in {seen.lasted_s:.1f} s. Write one when the work begins, or nothing can be stopped"
+        )
+        return _Answer("skip", advice)
+    if seen.outcome == "finished_first":
+        advice = (
+            f"it finished after {seen.lasted_s:.1f} s, before it could be stopped. Make the task last a second or more"
+        )
+        return _Answer("skip", advice)
+    return None
+
+
+def _ran_on(seen: StopSeen) -> bool:
+    return seen.exit_s is None or seen.exit_s > ACKNOWLEDGE_S
+
+
+def _how(seen: StopSeen) -> str:
+    if seen.code is None:
+        return "; found it killed by the kit"
+    code = f"signal {-seen.code}" if seen.code < 0 else f"exit {seen.code}"
+    return f"; found {code}{own_words(None, seen.stderr)}"
+
+
+def _evidence(seen: StopSeen) -> dict[str, object]:
+    return {
+        "outcome": seen.outcome,
+        "acknowledged_s": seen.ack_s,
+        "limit_s": ACKNOWLEDGE_S,
+        "exit_s": seen.exit_s,
+        "grace_s": seen.grace_s,
+        "code": seen.code,
+        "disturbed_s": round(seen.disturbed_s, 3),
+    }

@@ -1,0 +1,1 @@
+"""A report as text or JSON: pure functions from values to text."""

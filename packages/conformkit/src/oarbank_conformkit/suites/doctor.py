@@ -1,0 +1,37 @@
+"""Run `doctor --json` as an agent does: in the data directory, without a workdir."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from oarbank_conformkit.checks import Check, timed
+from oarbank_conformkit.environment import doctor_environment
+from oarbank_conformkit.evidence import RunSeen
+from oarbank_conformkit.judge.doctor import LIMIT_S, judge_doctor
+from oarbank_conformkit.module import argv
+from oarbank_conformkit.plan import DoctorStep
+from oarbank_conformkit.runner_process import RunnerProcess, StartRefused
+from oarbank_conformkit.suites.bench import Bench, finished
+from oarbank_conformkit.workdir import Scratch
+
+
+def run(bench: Bench, step: DoctorStep) -> Iterator[Check]:
+    """Return the doctor's checks."""
+    bench.live(step.title)
+    began = time.monotonic()
+    seen = _see(bench, began)
+    yield from timed(judge_doctor(seen, bench.host.platform), time.monotonic() - began)
+
+
+def _see(bench: Bench, began: float) -> RunSeen:
+    with Scratch() as scratch:
+        grants = scratch.root / "grants"
+        scratch.grant(grants, bench.fixtures)
+        env = doctor_environment(bench.module, bench.host, data=str(scratch.data), grants=str(grants))
+        command = [*argv(bench.module.exec, str(bench.bundle), bench.host.python), "doctor", "--json"]
+        try:
+            with RunnerProcess(command, env, scratch.data, scratch=scratch.root) as runner:
+                return finished(scratch, runner, began, LIMIT_S)
+        except StartRefused as exc:
+            return RunSeen(refused=str(exc))

@@ -1,0 +1,170 @@
+"""A module's directory: what the caller must mend, and what is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oarbank_conformkit import bundle
+from oarbank_conformkit.faults import UsageError
+from oarbank_conformkit.goldens import BadGolden, Golden, golden
+from oarbank_conformkit.judge.manifest import judge_bundle
+from tests.conformkit import bundles
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return bundles.build(tmp_path / "module", "")
+
+
+def statuses(folder: Path) -> dict[str, str]:
+    return {one.rule: one.status for one in judge_bundle(bundle.read(str(folder)))}
+
+
+def test_good_directory_passes(folder: Path) -> None:
+    assert set(statuses(folder).values()) == {"pass"}
+
+
+def test_directory_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere: must be a module's directory; found nothing there\. Give the one"):
+        bundle.read(str(tmp_path / "nowhere"))
+
+
+def test_file_in_place_of_a_directory_is_wrong_use(folder: Path) -> None:
+    with pytest.raises(UsageError, match="found a file"):
+        bundle.read(str(folder / "runner.py"))
+
+
+def test_directory_without_a_manifest_is_wrong_use(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must hold oarbank-module\.toml; found no such file"):
+        bundle.read(str(tmp_path))
+
+
+BROKEN = [
+    (
+        b"manifest = 1\n[module]\nid = \n",
+        r"^oarbank-module\.toml: line 3: must be TOML; found 'id ='\. Fix it: invalid value\.$",
+    ),
+    (b"a = 1\na = 2\n", r"line 2: must be TOML; found 'a = 2'"),
+    (b'a = "', r"line 1: must be TOML; found 'a = \"'"),
+    (b"a = 1\nb = \xff\n", r"line 2: must be UTF-8; found the byte 0xff"),
+    (b"[" * 20000, r"must be TOML"),
+]
+
+
+@pytest.mark.parametrize(("data", "sentence"), BROKEN)
+def test_manifest_that_is_no_toml_is_wrong_use_and_names_the_line(folder: Path, data: bytes, sentence: str) -> None:
+    (folder / "oarbank-module.toml").write_bytes(data)
+
+    with pytest.raises(UsageError, match=sentence) as raised:
+        bundle.read(str(folder))
+
+    assert "\n" not in str(raised.value)
+
+
+def test_fixtures_that_cannot_be_read_are_wrong_use(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.json: must be readable"):
+        bundle.read(str(folder), str(folder / "nowhere.json"))
+    with pytest.raises(UsageError, match="must be readable"):
+        bundle.read(str(folder), str(folder))
+
+
+def test_fixtures_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"duty_specs": []}')
+
+    found = bundle.read(str(folder), str(tmp_path / "other.json"))
+
+    assert found.fixtures is not None
+    assert found.fixtures.duty_specs == ()
+
+
+def test_manifest_that_breaks_its_contract_fails_and_ends_the_matter(folder: Path) -> None:
+    path = folder / "oarbank-module.toml"
+    path.write_text(path.read_text().replace('version = "1.2.3"', 'version = "one"'))
+
+    found = bundle.read(str(folder))
+    checks = {one.rule: one for one in judge_bundle(found)}
+
+    assert found.module is None
+    assert checks["manifest.valid"].status == "fail"
+    assert "/module/version" in checks["manifest.valid"].detail
+    assert "The runner was not judged." in checks["manifest.valid"].detail
+
+
+def test_throttle_without_a_duty_spec_is_a_warning(folder: Path) -> None:
+    (folder / "conformance.json").unlink()
+
+    assert statuses(folder)["manifest.duty_spec"] == "warn"
+
+
+def test_typing_error_in_a_key_is_a_warning_twice(folder: Path) -> None:
+    (folder / "conformance.json").write_text('{"duty_spec": []}')
+
+    found = statuses(folder)
+
+    assert found["fixture.known_keys"] == "warn"
+    assert found["manifest.duty_spec"] == "warn"
+
+
+def test_runner_without_a_gpu_needs_no_duty_spec(tmp_path: Path) -> None:
+    folder = bundles.build(tmp_path / "module", "", gpu="none", duty_specs=None)
+
+    assert "manifest.duty_spec" not in statuses(folder)
+
+
+def test_pattern_that_finds_no_golden_fails(folder: Path) -> None:
+    (folder / "goldens" / "selftest.json").unlink()
+
+    assert statuses(folder)["manifest.goldens"] == "fail"
+
+
+def test_golden_that_leads_out_of_the_bundle_fails(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.json").write_text(json.dumps(bundles.golden({"units": 3})))
+    (folder / "goldens" / "link.json").symlink_to(tmp_path / "outside.json")
+
+    assert statuses(folder)["manifest.goldens"] == "fail"
+
+
+def test_module_is_not_imported_by_reading_it(folder: Path) -> None:
+    (folder / "runner.py").write_text("raise SystemExit('imported')")
+
+    assert set(statuses(folder).values()) == {"pass"}
+
+
+GOLDENS: list[tuple[str, dict[str, Any], str]] = [
+    ("unknown key", {"playload": {}}, "/playload: must be a known key"),
+    ("no digest", {"expected": {}}, "/expected/digest: must be 64 lower-case hex digits"),
+    ("digest in capitals", {"expected": {"digest": "A" * 64}}, "/expected/digest"),
+    ("digest of no version", {"expected": {"digest": "a" * 64, "digest_version": 0}}, "/expected/digest_version"),
+    ("payload that is none", {"payload": []}, "/payload: must be an object"),
+    ("empty name", {"name": ""}, "/name: must have 1 to 80 characters"),
+    ("platforms that are none", {"platforms": "linux"}, "/platforms: must be a list"),
+    ("mount that leads out", {"mounts": {"a": "../b"}}, "/mounts/a: must not hold a .. segment"),
+    ("stage that is none", {"stage": 1}, "/stage: must be text"),
+]
+
+
+@pytest.mark.parametrize(("why", "changes", "sentence"), GOLDENS, ids=[row[0] for row in GOLDENS])
+def test_bad_golden_names_its_place(why: str, changes: dict[str, Any], sentence: str) -> None:
+    found = golden("goldens/a.json", json.dumps(bundles.golden({"units": 3}) | changes).encode())
+
+    assert isinstance(found, BadGolden)
+    assert found.fault.startswith(sentence)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff", b'{"name": "a", "name": "b"}'])
+def test_golden_of_any_bytes_is_a_value(data: bytes) -> None:
+    assert isinstance(golden("a.json", data), BadGolden)
+
+
+def test_golden_with_its_defaults() -> None:
+    kept = ("name", "key_inputs", "payload", "expected")
+    small = {key: value for key, value in bundles.golden({"units": 3}).items() if key in kept}
+
+    found = golden("a.json", json.dumps(small).encode())
+
+    assert isinstance(found, Golden)
+    assert (found.stage, found.platforms, found.datasets) == (None, None, ())

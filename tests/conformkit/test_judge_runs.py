@@ -1,0 +1,158 @@
+"""Doctor and golden judged from what they left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oarbank_conformkit.evidence import RunSeen
+from oarbank_conformkit.goldens import golden
+from oarbank_conformkit.judge.doctor import judge_doctor
+from oarbank_conformkit.judge.run import judge_golden, judge_repeat
+from oarbank_conformkit.module import module
+from tests.conformkit import bundles
+
+MODULE = module(
+    {
+        "module": {"id": "org.example.standin", "version": "1.2.3", "compat": "c1"},
+        "requires": {"platforms": ["linux-amd64"]},
+        "runner": {"exec": ["python", "x.py"]},
+        "results": {"digest": {"version": 1, "over": ["texts"]}},
+    }
+)
+GOLDEN = golden("goldens/a.json", json.dumps(bundles.golden({"units": 3})).encode())
+RESULT: dict[str, Any] = {"schema": "standin/result@1", "module_version": "1.2.3", "payload": {"texts": ["3 units"]}}
+DOCTOR = {"runner_protocol": {"supported": [1]}, "health": "healthy", "attrs": {"platform": "linux-amd64"}}
+
+
+def ran(result: Any = RESULT, **other: Any) -> RunSeen:
+    data = result if result is None or isinstance(result, bytes) else json.dumps(result).encode()
+    return replace(RunSeen(exit=0, took_s=0.4, limit_s=60, result=data), **other)
+
+
+def judged(seen: RunSeen) -> dict[str, Any]:
+    checks, _ = judge_golden(MODULE, GOLDEN, seen)  # type: ignore[arg-type]
+    return {one.rule: one for one in checks}
+
+
+def test_right_golden_passes() -> None:
+    assert {one.status for one in judged(ran()).values()} == {"pass"}
+
+
+def payload(**changes: Any) -> dict[str, Any]:
+    return RESULT | {"payload": changes}
+
+
+GOLDENS = [
+    # behaviour, seen, exit, result, digest, part of the sentence
+    ("another text", ran(payload(texts=["4 units"])), "pass", "pass", "fail", "must be"),
+    ("no such field", ran(payload(tokens=1)), "pass", "pass", "fail", "must hold texts"),
+    ("no result", ran(None), "pass", "fail", "unknown", "found no result.json"),
+    ("no JSON", ran(b"{"), "pass", "fail", "unknown", "must be JSON"),
+    ("another schema", ran(RESULT | {"schema": "standin/result@2"}), "pass", "fail", "unknown", "standin/result@1"),
+    ("another version", ran(RESULT | {"module_version": "9.9.9"}), "pass", "fail", "unknown", "must be 1.2.3"),
+    ("a file that is not there", ran(missing_files=("out.txt",)), "pass", "fail", "unknown", "out.txt"),
+    (
+        "another exit",
+        ran(exit=4, stderr="a\nboom\n"),
+        "fail",
+        "pass",
+        "pass",
+        "found exit 4 after 0.4 s; last line of stderr: boom",
+    ),
+    ("a signal", ran(None, exit=-9), "fail", "fail", "unknown", "signal 9"),
+    ("no end", ran(None, exit=None), "fail", "fail", "unknown", "still running after 60 s"),
+    (
+        "no start",
+        RunSeen(refused="Permission denied"),
+        "fail",
+        "fail",
+        "unknown",
+        "could not be started: Permission denied",
+    ),
+    (
+        "its own reason",
+        ran(None, exit=3, failure=b'{"reason": "standin/no_model", "detail": "m.gguf"}'),
+        "fail",
+        "fail",
+        "unknown",
+        "standin/no_model: m.gguf",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "seen", "ended", "result", "digest", "words"), GOLDENS, ids=[r[0] for r in GOLDENS]
+)
+def test_golden(behaviour: str, seen: RunSeen, ended: str, result: str, digest: str, words: str) -> None:
+    found = judged(seen)
+
+    wanted = {"golden.exit": ended, "golden.result": result, "golden.digest": digest}
+    assert {rule: one.status for rule, one in found.items()} == wanted
+    assert any(words in one.detail for one in found.values())
+
+
+def test_digest_of_another_version_is_not_compared() -> None:
+    other = replace(GOLDEN, digest_version=2)  # type: ignore[type-var]
+
+    checks, _ = judge_golden(MODULE, other, ran())  # type: ignore[arg-type]
+
+    assert [one.status for one in checks] == ["pass", "pass", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [(ran(), "pass"), (ran(payload(texts=["3 UNITS"])), "fail"), (ran(exit=1), "fail"), (ran(None), "fail")],
+)
+def test_second_run_must_give_the_same(seen: RunSeen, expected: str) -> None:
+    _, first = judge_golden(MODULE, GOLDEN, ran())  # type: ignore[arg-type]
+
+    assert judge_repeat(MODULE, GOLDEN, first, seen, "en_US.UTF-8").status == expected  # type: ignore[arg-type]
+
+
+def test_second_run_without_a_first_is_unknown() -> None:
+    assert judge_repeat(MODULE, GOLDEN, None, None, "C").status == "unknown"  # type: ignore[arg-type]
+
+
+def doctor(document: Any = DOCTOR, **other: Any) -> RunSeen:
+    text = document if isinstance(document, bytes) else json.dumps(document).encode() + b"\n"
+    return replace(RunSeen(exit=0, took_s=0.1, limit_s=120, stdout=text), **other)
+
+
+def told(**changes: Any) -> RunSeen:
+    return doctor(DOCTOR | changes)
+
+
+RULES = ("doctor.exit", "doctor.document", "doctor.protocol", "doctor.platform", "doctor.health")
+DOCTORS = [
+    # behaviour, seen, statuses in the order of RULES, part of the sentence
+    ("healthy", doctor(), "pass pass pass pass pass", ""),
+    ("chatter before", doctor(b"loading...\n" + json.dumps(DOCTOR).encode()), "pass pass pass pass pass", ""),
+    ("chatter after", doctor(json.dumps(DOCTOR).encode() + b"\nbye\n"), "pass fail unknown unknown unknown", "bye"),
+    ("over several lines", doctor(json.dumps(DOCTOR, indent=1).encode()), "pass fail unknown unknown unknown", "}"),
+    ("silence", doctor(b""), "pass fail unknown unknown unknown", "no line at all"),
+    ("other protocols", told(runner_protocol={"supported": [2]}), "pass pass fail pass pass", "[2]"),
+    ("another platform", told(attrs={"platform": "a-b"}), "pass pass pass fail pass", "must be linux-amd64"),
+    ("no platform", told(attrs={}), "pass pass pass skip pass", "need not be"),
+    ("unhealthy, no reason", told(health="unhealthy"), "pass pass pass pass fail", "found unhealthy"),
+    (
+        "unhealthy and why",
+        told(health="unhealthy", checks=[{"name": "disk", "ok": False, "detail": "full"}]),
+        "pass pass pass pass warn",
+        "disk: full",
+    ),
+    ("unhealthy exit", doctor(exit=1), "fail pass pass pass pass", "exit 1"),
+    ("no end", doctor(exit=None), "fail pass pass pass pass", "still running after 120 s"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "statuses", "words"), DOCTORS, ids=[row[0] for row in DOCTORS])
+def test_doctor(behaviour: str, seen: RunSeen, statuses: str, words: str) -> None:
+    checks = judge_doctor(seen, "linux-amd64")
+
+    assert [one.rule for one in checks] == list(RULES)
+    assert [one.status for one in checks] == statuses.split()
+    assert any(words in one.detail for one in checks)

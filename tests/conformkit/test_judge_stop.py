@@ -1,0 +1,86 @@
+"""A stop judged from its moments: the bound to the millisecond, and what a busy machine excuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from oarbank_conformkit.evidence import StopSeen
+from oarbank_conformkit.judge.stop import judge_stop
+
+GOOD = StopSeen("stopped", 20.0, ack="failure", ack_s=0.02, absent_s=0.015, exit_s=0.04, alive_s=0.03, code=75)
+
+
+def late(ack_s: float, disturbed_s: float = 0.0) -> StopSeen:
+    return replace(
+        GOOD,
+        ack_s=ack_s,
+        absent_s=ack_s - 0.005,
+        exit_s=ack_s + 0.01,
+        alive_s=ack_s,
+        disturbed_ack_s=disturbed_s,
+        disturbed_s=disturbed_s,
+    )
+
+
+DEAF = StopSeen("ignored", 3.0, absent_s=3.004, exit_s=None, alive_s=3.004, code=None)
+
+ROWS = [
+    # behaviour, seen, acknowledged, exited
+    ("at once", GOOD, "pass", "pass"),
+    ("after 1.9 s", late(1.9), "pass", "pass"),
+    ("after 2.2 s", late(2.2), "fail", "pass"),
+    ("after 2.2 s, 0.1 of them the machine's", late(2.2, 0.1), "fail", "pass"),
+    ("after 2.2 s, 0.5 of them the machine's", late(2.2, 0.5), "unknown", "pass"),
+    ("seen late, since the kit itself was late", replace(GOOD, ack_s=2.3, absent_s=1.9), "unknown", "pass"),
+    ("by its result", replace(GOOD, ack="result", code=0), "pass", "pass"),
+    ("by its result, with 75", replace(GOOD, ack="result", code=75), "pass", "fail"),
+    ("with exit 0 and no result", replace(GOOD, code=0), "pass", "fail"),
+    ("killed by a signal after it acknowledged", replace(GOOD, code=-15), "pass", "fail"),
+    ("with a failure.json of another fault", replace(GOOD, ack_fault="/fault: must be transient"), "fail", "pass"),
+    ("gone without a word", StopSeen("ignored", 20.0, exit_s=0.1, alive_s=0.09, code=75), "fail", "pass"),
+    ("deaf", DEAF, "fail", "fail"),
+    (
+        "deaf, on a machine busy half of the time",
+        replace(DEAF, disturbed_ack_s=1.6, disturbed_s=1.6),
+        "unknown",
+        "unknown",
+    ),
+    ("deaf with a grace below the bound", replace(DEAF, grace_s=1.0, absent_s=2.005, alive_s=2.005), "fail", "fail"),
+    ("acknowledged and stayed", replace(DEAF, outcome="timeout", ack="failure", ack_s=0.1), "pass", "fail"),
+    ("left after its grace", replace(GOOD, grace_s=1.0, exit_s=1.5, alive_s=1.49), "pass", "fail"),
+    ("no phase", StopSeen("no_phase", 20.0, lasted_s=0.5), "skip", "skip"),
+    ("finished first", StopSeen("finished_first", 20.0, lasted_s=0.5), "skip", "skip"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "acknowledged", "exited"), ROWS, ids=[row[0] for row in ROWS])
+def test_stop(behaviour: str, seen: StopSeen, acknowledged: str, exited: str) -> None:
+    first, second = judge_stop("golden selftest", seen.grace_s, seen)
+
+    assert (first.rule, first.status) == ("stop.acknowledged", acknowledged)
+    assert (second.rule, second.status) == ("stop.exit", exited)
+
+
+def test_lines_name_both_bounds() -> None:
+    first, second = judge_stop("golden selftest", 20.0, late(2.2))
+
+    assert first.name == "golden selftest: acknowledges a stop within 2.0 s"
+    assert second.name == "golden selftest: exits within 20 s of a stop"
+    assert "2.0 s" in first.detail
+    assert "2.200 s" in first.detail
+
+
+def test_skip_gives_advice() -> None:
+    no_phase = judge_stop("golden selftest", 20.0, StopSeen("no_phase", 20.0, lasted_s=0.5))[0]
+    too_short = judge_stop("golden selftest", 20.0, StopSeen("finished_first", 20.0, lasted_s=0.5))[0]
+
+    assert "phase" in no_phase.detail
+    assert "last a second or more" in too_short.detail
+
+
+def test_unknown_names_what_the_machine_took() -> None:
+    found = judge_stop("golden selftest", 20.0, late(2.2, 0.5))[0]
+
+    assert "a busy machine took 0.500 s" in found.detail
