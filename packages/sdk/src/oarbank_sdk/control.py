@@ -219,8 +219,15 @@ def _read(path: str, applied_seq: int) -> dict[str, Any] | None:
     """The state that the file puts in force, or None: not there, not readable, not newer."""
     try:
         with open(path, "rb") as file:
-            document = json.loads(file.read().decode("utf-8"), parse_constant=int)  # int refuses NaN
-    except (OSError, ValueError, RecursionError, MemoryError):
+            return _state(file.read(), applied_seq)
+    except (OSError, MemoryError):
+        return None
+
+
+def _state(data: bytes, applied_seq: int) -> dict[str, Any] | None:
+    try:
+        document = json.loads(data.decode("utf-8"), parse_constant=int)  # int refuses NaN
+    except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict):
         return None
@@ -231,15 +238,8 @@ def _read(path: str, applied_seq: int) -> dict[str, Any] | None:
     threads = document.get("threads")
     if threads is not None:
         threads = max(_integer(threads) or 1, 1)  # unusable: the one limit that still makes progress
-    return {
-        "seq": seq,
-        "stop": document.get("stop") is True,
-        "pause": document.get("pause") is True,
-        "checkpoint": document.get("checkpoint") is True,
-        "threads": threads,
-        "gpu_duty": duty,
-        "gpu_duty_fault": fault,
-    }
+    flags = {name: document.get(name) is True for name in ("stop", "pause", "checkpoint")}
+    return {"seq": seq, "threads": threads, "gpu_duty": duty, "gpu_duty_fault": fault, **flags}
 
 
 def _integer(value: Any) -> int | None:

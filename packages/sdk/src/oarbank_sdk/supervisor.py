@@ -31,9 +31,10 @@ _OURS = ("OARBANK_WORKDIR", "OARBANK_CONTROL_EVENT")  # what leads to the docume
 class Supervisor:
     """Run `argv` and call back on what ``$OARBANK_WORKDIR/control.json`` says.
 
-    `gpu_duty(duty)` gets a number from 0.0 to 1.0, or None when no limit is in force: once at the start if there is
-    a limit, then on every change; ``Duty(None).set`` fits. `pause(True)` and `pause(False)` follow the document's
-    pause. `stop()` is called before the process gets SIGTERM; it is killed `stop_grace_s` seconds after that.
+    `gpu_duty(duty)` gets a number from 0.0 to 1.0, or None when no limit is in force: before the process starts if
+    there is a limit, so that it never runs without, then on every change; ``Duty(None).set`` fits. `pause(True)` and
+    `pause(False)` follow the document's pause. `stop()` is called before the process gets SIGTERM; all of the stop
+    takes `stop_grace_s` seconds at most, then the process is killed.
     """
 
     def __init__(
@@ -63,18 +64,22 @@ class Supervisor:
         """
         ctl = Control()
         env = {name: value for name, value in os.environ.items() if name not in _OURS}
-        with self._terminating(ctl):
-            child = subprocess.Popen(self._argv, env=env)
-            caller = threading.Thread(target=self._call, name="oarbank-supervisor", daemon=True)
-            caller.start()
-            threading.Thread(target=lambda: (child.wait(), ctl.wake()), daemon=True).start()
-            try:
-                self._follow(ctl, child)
-            finally:
-                if child.poll() is None:
-                    self._end(child)
-                self._calls.put(None)
-                caller.join(self._grace_s)
+        caller = threading.Thread(target=self._call, name="oarbank-supervisor", daemon=True)
+        caller.start()
+        try:
+            with self._terminating(ctl):
+                self._tell(ctl)
+                self._called(self._grace_s)
+                child = subprocess.Popen(self._argv, env=env)
+                threading.Thread(target=lambda: (child.wait(), ctl.wake()), daemon=True).start()
+                try:
+                    self._follow(ctl, child)
+                finally:
+                    if child.poll() is None:
+                        self._end(child)
+        finally:
+            self._calls.put(None)
+            caller.join(self._grace_s)
         return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
     def _follow(self, ctl: Control, child: subprocess.Popen[bytes]) -> None:
@@ -100,17 +105,20 @@ class Supervisor:
         """`stop()`, SIGTERM, and SIGKILL at the end of the grace; all of it within the grace."""
         until = time.monotonic() + self._grace_s
         if self._stop is not None:
-            done = threading.Event()
             self._calls.put(self._stop)
-            self._calls.put(done.set)
-            while child.poll() is None and time.monotonic() < until and not done.wait(0.05):
-                pass
+            self._called(self._grace_s)
         child.terminate()
         try:
             child.wait(max(until - time.monotonic(), 0.0))
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+    def _called(self, limit_s: float) -> None:
+        """Wait, at most `limit_s`, until every callback so far has returned."""
+        done = threading.Event()
+        self._calls.put(done.set)
+        done.wait(limit_s)
 
     def _call(self) -> None:
         while (call := self._calls.get()) is not None:

@@ -1,0 +1,73 @@
+"""What a finished batch says of itself: rates and the result envelope. Pure.
+
+Time in which the duty or a pause held the batch back says nothing about its speed, so both are left out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oarbank_llmserve.batch import Totals
+from oarbank_llmserve.job import SHORT_NAME, Job
+
+RESULT_SCHEMA = f"{SHORT_NAME}/result@1"
+COMPLETIONS = "completions.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Where the time of a batch went, from its first unit to its last."""
+
+    wall_s: float
+    idle_s: float = 0.0  # held back by the duty
+    paused_s: float = 0.0
+
+    @property
+    def own_s(self) -> float:
+        """The batch's own time."""
+        return max(self.wall_s - self.idle_s - self.paused_s, 0.0)
+
+    def rate(self, tokens: int) -> float | None:
+        """Tokens a second of its own time; None when there was none to speak of."""
+        return tokens / self.own_s if self.own_s > 1e-6 else None
+
+    def held(self, busy_s: float) -> float | None:
+        """The share of the time (pauses left out) inside units."""
+        running_s = self.wall_s - self.paused_s
+        return min(busy_s / running_s, 1.0) if running_s > 1e-6 else None
+
+
+def payload(totals: Totals, spent: Spent, digest: str, texts: list[str] | None) -> dict[str, Any]:
+    """The result's payload; `texts` only where they are compared (the self-test)."""
+    rate = spent.rate(totals.tokens)
+    fields: dict[str, Any] = {
+        "prompts": totals.prompts,
+        "failed": totals.failed,
+        "tokens": totals.tokens,
+        "prompt_tokens": totals.prompt_tokens,
+        "seconds": round(spent.own_s, 3),
+        "tokens_per_s": None if rate is None else round(rate, 3),
+        "idle_s": round(spent.idle_s, 3),
+        "paused_s": round(spent.paused_s, 3),
+        "units": totals.units,
+        "longest_unit_s": round(totals.longest_unit_s, 6),
+        "digest": digest,
+    }
+    if texts is not None:
+        fields["texts"] = texts
+    return fields
+
+
+def envelope(job: Job, fields: dict[str, Any], effective: dict[str, Any], tools: dict[str, str]) -> dict[str, Any]:
+    """The result envelope around a payload; the completions lie beside it in the workdir."""
+    return {
+        "envelope": 1,
+        "schema": RESULT_SCHEMA,
+        "module_version": job.module_version,
+        "protocol": 1,
+        "effective": effective,
+        "payload": fields,
+        "provenance": {"tool_versions": {SHORT_NAME: job.module_version, **tools}},
+        "artifacts": [{"name": "completions", "files": [{"path": COMPLETIONS, "local": COMPLETIONS}]}],
+    }

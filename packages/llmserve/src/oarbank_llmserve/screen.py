@@ -1,0 +1,97 @@
+"""How a batch looks to a person: completions on stdout, everything about them on stderr.
+
+On a terminal there is a progress bar, for which rich is imported at the first need; elsewhere plain lines. A model's
+text is shown as text: its control characters never reach a terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from oarbank_llmserve.batch import Totals
+from oarbank_llmserve.result import Spent
+from oarbank_llmserve.sink import Completion
+from oarbank_llmserve.text import printable
+
+_REFRESH_S = 0.1
+
+
+class Screen:
+    """A sink that prints. `progress` is for the batch."""
+
+    def __init__(self, prompts: int, backend: str, device: str) -> None:
+        self._prompts = prompts
+        self._next_s = 0.0
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            self._start_bar(f"{backend} on {device}")
+
+    def _start_bar(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[tokens]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,  # a refreshing thread would compete with the model
+            redirect_stdout=False,
+        )
+        self._row = self._bar.add_task(title, total=self._prompts, tokens="")
+        self._bar.start()
+
+    def put(self, completion: Completion) -> None:
+        """Print it, or on stderr why there is none."""
+        number = completion.index + 1
+        if completion.error is not None:
+            self._say(f"prompt {number}: {completion.error}. Skipped; the others run on.")
+            return
+        text = f"[{number}] {completion.text}"
+        if sys.stdout.isatty():
+            text = printable(text)
+        self._print("\n".join(f"    {line}" if line and row else line for row, line in enumerate(text.split("\n"))))
+
+    def progress(self, prompts: int, tokens: int) -> None:
+        """Move the bar, ten times a second at most."""
+        now_s = time.monotonic()
+        if self._bar is None or now_s < self._next_s:
+            return
+        self._next_s = now_s + _REFRESH_S
+        self._bar.update(self._row, completed=prompts, tokens=f"{tokens} tokens")
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away. Again: nothing."""
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.stop()
+
+    def _print(self, text: str) -> None:
+        if self._bar is not None and sys.stdout.isatty():
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, flush=True)
+
+    def _say(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def closing(totals: Totals, spent: Spent, duty: float | None) -> str:
+    """The closing line: tokens, their rate without the idle, the duty asked and held."""
+    rate, held = spent.rate(totals.tokens), spent.held(totals.busy_s)
+    failed = f", {totals.failed} failed" if totals.failed else ""
+    return (
+        f"{totals.prompts} prompts{failed}, {totals.tokens} tokens in {spent.wall_s:.1f} s: "
+        f"{'no rate' if rate is None else f'{rate:.1f} tokens/s'} without the idle of {spent.idle_s:.1f} s; "
+        f"duty asked {'none' if duty is None else f'{duty:g}'}, held {'unknown' if held is None else f'{held:.3f}'}; "
+        f"longest unit {totals.longest_unit_s * 1000:.0f} ms"
+    )

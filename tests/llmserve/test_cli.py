@@ -1,0 +1,213 @@
+"""The command line for people: one line for wrong input, the right exit status, and figures at the end."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from oarbank_llmserve.batch import Totals
+from oarbank_llmserve.result import Spent
+from oarbank_llmserve.screen import Screen, closing
+from oarbank_llmserve.sink import Completion
+
+DEADLINE_S = 60.0
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "import sys; from oarbank_llmserve.cli import main; sys.exit(main())", *arguments]
+
+
+def cli(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[str]:
+    ran = subprocess.run(
+        command(*arguments), cwd=folder, input=stdin, capture_output=True, check=False, timeout=DEADLINE_S,
+        env={**os.environ, **env},
+    )  # fmt: skip
+    return subprocess.CompletedProcess(ran.args, ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Prompts, and things that are no prompts and no models."""
+    (tmp_path / "prompts.txt").write_text("one\n\n  \ntwo\r\n", encoding="utf-8")
+    (tmp_path / "bom.txt").write_bytes(b"\xef\xbb\xbfone\n")
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
+    (tmp_path / "text.gguf").write_text("I am a text file, not a model.\n")
+    (tmp_path / "model.bin").write_bytes(b"GGUF")
+    (tmp_path / "mlx-model").mkdir()
+    return tmp_path
+
+
+STUB = ("--backend", "stub", "--max-tokens", "3")
+WRONG: list[tuple[str, tuple[str, ...], int, str]] = [
+    # behaviour                     arguments                                        status  what the line says
+    ("no command", (), 2, "required"),
+    ("no prompts file", ("batch", *STUB), 2, "prompts"),
+    ("a prompts file that is not there", ("batch", *STUB, "absent.txt"), 2, "absent.txt: must be a file"),
+    ("a folder of prompts", ("batch", *STUB, "mlx-model"), 2, "mlx-model: must be a file that can be read"),
+    ("an empty prompts file", ("batch", *STUB, "empty.txt"), 2, "empty.txt: must hold a prompt a line; found none"),
+    ("empty stdin", ("batch", *STUB, "-"), 2, "stdin: must hold a prompt a line"),
+    ("prompts in Latin 1", ("batch", *STUB, "latin.txt"), 2, "latin.txt: must be UTF-8 text; byte 3 is not"),
+    ("duty 1.2", ("batch", *STUB, "--duty", "1.2", "prompts.txt"), 2, "--duty: must be a number above 0 and up to 1"),
+    ("duty 0", ("batch", *STUB, "--duty", "0", "prompts.txt"), 2, "--duty"),
+    ("duty nan", ("batch", *STUB, "--duty", "nan", "prompts.txt"), 2, "--duty"),
+    ("duty in words", ("batch", *STUB, "--duty", "a third", "prompts.txt"), 2, "found a third"),
+    ("max-tokens 0", ("batch", *STUB[:2], "--max-tokens", "0", "prompts.txt"), 2, "--max-tokens: must be a"),
+    ("max-tokens 1.5", ("batch", "--backend", "stub", "--max-tokens", "1.5", "prompts.txt"), 2, "--max-tokens"),
+    ("threads 0", ("batch", *STUB, "--threads", "0", "prompts.txt"), 2, "--threads"),
+    ("an unknown backend", ("batch", "--backend", "vllm", "prompts.txt"), 2, "vllm"),
+    ("an empty stop", ("batch", *STUB, "--stop", "", "prompts.txt"), 2, "--stop: must not be empty"),
+    ("events nowhere", ("batch", *STUB, "--events", "absent/e.ndjson", "prompts.txt"), 2, "--events: must lie in"),
+    ("no model", ("batch", "prompts.txt"), 2, "--model: must be given"),
+    ("a missing model", ("batch", "--model", "absent.gguf", "prompts.txt"), 2, "--model: must be a file that is there"),
+    ("a model of another kind", ("batch", "--model", "model.bin", "prompts.txt"), 2, "--model: must be a .gguf file"),
+    ("a folder for llamacpp", ("batch", "--backend", "llamacpp", "--model", "mlx-model", "prompts.txt"), 2, "--model"),
+    ("a missing backend", ("batch", "--model", "mlx-model", "prompts.txt"), 3, "backend mlx: No module named 'mlx_lm'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "status", "line"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_wrong_input_is_told_and_nothing_is_printed(
+    folder: Path, arguments: tuple[str, ...], status: int, line: str
+) -> None:
+    ran = cli(folder, *arguments)
+
+    assert ran.returncode == status
+    assert line in ran.stderr.splitlines()[-1]
+    assert "Traceback" not in ran.stderr
+    assert "usage:" in ran.stderr or len(ran.stderr.splitlines()) == 1
+    assert ran.stdout == ""
+
+
+def test_completions_are_printed_with_their_number_and_figures_at_the_end(folder: Path) -> None:
+    ran = cli(folder, "batch", *STUB, "--duty", "0.9", "prompts.txt")
+
+    assert ran.returncode == 0
+    assert [line[:4] for line in ran.stdout.splitlines() if not line.startswith("    ")] == ["[1] ", "[2] "]
+    assert ran.stderr.startswith("2 prompts, 6 tokens in ")
+    assert "tokens/s without the idle" in ran.stderr
+    assert "duty asked 0.9, held 0." in ran.stderr
+
+
+def test_prompts_come_from_stdin_and_may_begin_with_a_mark(folder: Path) -> None:
+    one = cli(folder, "batch", *STUB, "bom.txt").stdout
+
+    assert cli(folder, "batch", *STUB, "-", stdin=b"one").stdout == one
+    assert one == cli(folder, "batch", *STUB, "prompts.txt").stdout.partition("[2]")[0]
+
+
+def test_console_that_does_not_know_a_character_gets_another(folder: Path) -> None:
+    ran = cli(folder, "batch", "--backend", "stub", "--max-tokens", "60", "prompts.txt", PYTHONIOENCODING="ascii")
+
+    assert ran.returncode == 0
+    assert "?" in ran.stdout
+
+
+def test_stop_string_ends_a_completion(folder: Path) -> None:
+    ran = cli(folder, "batch", "--backend", "stub", "--stop", " ", "prompts.txt")
+
+    assert ran.returncode == 0
+    assert all(" " not in line[4:] for line in ran.stdout.splitlines())
+
+
+def test_reports_go_to_the_events_file(folder: Path) -> None:
+    assert cli(folder, "batch", *STUB[:2], "--max-tokens", "60", "--events", "e.ndjson", "prompts.txt").returncode == 0
+    assert '"gpu_duty"' in (folder / "e.ndjson").read_text()
+
+
+def test_skipped_prompt_is_said_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(2, "stub", "cpu")
+    screen.put(Completion(1, "", 0, 9, "error", "the model's context is full"))
+    screen.put(Completion(2, "one\n\ntwo", 2, 9, "end"))
+    screen.close()
+
+    seen = capsys.readouterr()
+    assert seen.err == "prompt 2: the model's context is full. Skipped; the others run on.\n"
+    assert seen.out == "[3] one\n\n    two\n"
+
+
+def test_closing_line_has_tokens_rate_and_the_duty_asked_and_held() -> None:
+    line = closing(Totals(prompts=2, failed=1, tokens=10, busy_s=1.0, longest_unit_s=0.0123), Spent(4.0, 2.0), 0.25)
+
+    assert line == (
+        "2 prompts, 1 failed, 10 tokens in 4.0 s: 5.0 tokens/s without the idle of 2.0 s; "
+        "duty asked 0.25, held 0.250; longest unit 12 ms"
+    )
+
+
+@pytest.mark.realtime
+def test_ctrl_c_keeps_what_is_printed_and_says_so(folder: Path) -> None:
+    (folder / "many.txt").write_text("a prompt\n" * 400)
+    argv = command("batch", "--backend", "stub", "--max-tokens", "20", "many.txt")
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=DEADLINE_S)
+    finally:
+        process.kill()
+
+    printed = sum(line.startswith("[") for line in (first + out).splitlines())
+    assert process.returncode == 130
+    assert f"Ctrl-C: {printed} of 400 prompts were completed, as printed" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.realtime
+def test_ctrl_c_in_the_idle_ends_it(folder: Path) -> None:
+    argv = command("batch", "--backend", "stub", "--duty", "0.0001", "prompts.txt")
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(2.0)  # in the idle; earlier still, the load is ended instead
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_S)
+    finally:
+        process.kill()
+
+    assert process.returncode == 130
+    assert err.startswith("Ctrl-C: ")
+    assert "Traceback" not in err
+
+
+def test_reader_that_has_seen_enough_is_no_traceback(folder: Path) -> None:
+    argv = shlex.join(command("batch", *STUB, "prompts.txt")) + " | true"
+    ran = subprocess.run(argv, shell=True, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr
+
+
+def test_terminal_gets_a_bar_and_clean_text(folder: Path) -> None:
+    """On a pseudo terminal; the bar goes away, the completions stay."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        command("batch", "--backend", "stub", "--max-tokens", "30", "prompts.txt"),
+        cwd=folder, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(leader)
+
+    assert process.wait(DEADLINE_S) == 0
+    assert b"stub on cpu" in seen
+    assert b"[1] " in seen
+    assert b"[2] " in seen
+    assert b"2 prompts, 60 tokens" in seen

@@ -1,0 +1,135 @@
+"""The registry and the stand-in: what loads, and text that is the same everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oarbank_llmserve import engines
+from oarbank_llmserve.engines import stub
+from oarbank_llmserve.engines.stub import Stub
+
+
+def say(engine: Stub, prompt: str, tokens: int, chunk: int = 32) -> bytes:
+    read = engine.tokenize(prompt)
+    parts = [read[at : at + chunk] for at in range(0, len(read), chunk)]
+    token = None
+    for index, part in enumerate(parts):
+        token = engine.prefill(part, first=index == 0, last=index == len(parts) - 1)
+    text = b""
+    for _ in range(tokens):
+        assert token is not None
+        text += engine.piece(token)
+        token = engine.step(token)
+    return text
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer rounds, for tests in which the length of a unit is not the subject."""
+    monkeypatch.setattr(stub, "ROUNDS_A_TOKEN", 10)
+    monkeypatch.setattr(stub, "ROUNDS_A_PROMPT_TOKEN", 3)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("chunk", [1, 2, 7, 32])
+def test_stand_in_text_does_not_depend_on_the_cut(chunk: int) -> None:
+    assert say(Stub(), "How are you?", 40, chunk) == say(Stub(), "How are you?", 40)
+
+
+@pytest.mark.usefixtures("quick")
+def test_stand_in_text_does_not_depend_on_what_came_before() -> None:
+    engine = Stub()
+    first = say(engine, "a prompt", 20)
+    say(engine, "another", 5)
+
+    assert say(engine, "a prompt", 20) == first
+    assert say(engine, "a prompt.", 20) != first
+
+
+@pytest.mark.usefixtures("quick")
+def test_stand_in_splits_characters_and_yet_says_whole_ones() -> None:
+    engine, text = Stub(), say(Stub(), "x", 400)
+    broken = 0
+    for token in range(28):
+        try:
+            engine.piece(token).decode()
+        except UnicodeDecodeError:
+            broken += 1
+
+    assert broken == 8
+    assert text.rstrip(b"\xc3\xe6\x9d\xf0\x9f\x8c").decode()
+
+
+@pytest.mark.usefixtures("quick")
+@settings(max_examples=30)
+@given(st.text(min_size=1, max_size=50))
+def test_stand_in_takes_any_text(prompt: str) -> None:
+    assert say(Stub(), prompt, 3)
+
+
+def test_stand_in_refuses_an_empty_prompt() -> None:
+    with pytest.raises(engines.PromptFault):
+        Stub().tokenize("")
+
+
+@pytest.mark.realtime
+def test_stand_in_token_costs_cpu_time_that_a_duty_can_be_seen_on() -> None:
+    engine = Stub()
+    token = engine.prefill(engine.tokenize("a"), first=True, last=True)
+    costs_s = []
+    for _ in range(20):
+        began_s = time.thread_time()
+        token = engine.step(token or 0)
+        costs_s.append(time.thread_time() - began_s)
+
+    # 4000 of them outlast any window, also free-running: 10 s at 2.5 ms.
+    assert min(costs_s) > 0.0025
+
+
+def test_known_backends_have_the_stand_in_last() -> None:
+    assert engines.NAMES == ("mlx", "llamacpp", "stub")
+    assert engines.load("stub").device() == "cpu"
+
+
+def test_missing_backend_tells_the_end_of_the_cause() -> None:
+    with pytest.raises(engines.NoBackend, match=r"^backend mlx: No module named 'mlx_lm'$"):
+        engines.load("mlx")
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (ImportError("first\n\nlast line\n"), "last line"),
+        (OSError("x" * 300), "x" * 200),
+        (SystemExit(), "SystemExit"),
+    ],
+)
+def test_end_of_a_cause_is_one_line(cause: BaseException, expected: str) -> None:
+    assert engines.end_of(cause) == expected
+
+
+def test_package_without_an_engine_is_no_backend(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mlx_lm.py").write_text("")  # type: ignore[operator]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mlx_lm", raising=False)
+    try:
+        with pytest.raises(engines.NoBackend, match="has no engine for it"):
+            engines.load("mlx")
+    finally:
+        sys.modules.pop("mlx_lm", None)
+
+
+def test_nothing_heavy_is_imported_before_a_backend_is_asked_for() -> None:
+    code = (
+        "import sys, oarbank_llmserve.runner, oarbank_llmserve.cli, oarbank_llmserve.doctor\n"
+        "print(sorted({'rich', 'numpy', 'llama_cpp', 'mlx', 'mlx_lm', 'pydantic'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,148 @@
+"""The llama.cpp engine alone: the same text however a prompt is cut, nothing locked, nothing leaked to a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oarbank_llmserve import engines
+from oarbank_llmserve.engines import llamacpp
+from oarbank_llmserve.engines.llamacpp import LlamaCpp
+from oarbank_llmserve.text import TextStream
+
+PROMPT = "The history of the town begins with a small harbour, a church and three roads. " * 8
+
+
+@pytest.fixture(scope="module")
+def engine(model: Path) -> Iterator[LlamaCpp]:
+    """Room for 512 tokens."""
+    engine = llamacpp.open_engine(engines.Options(model))
+    engine.reserve(512)
+    yield engine
+    engine.close()
+
+
+def greedy(engine: LlamaCpp, prompt: str, new: int, chunk: int) -> list[int]:
+    tokens = engine.tokenize(prompt)
+    token = None
+    for at in range(0, len(tokens), chunk):
+        end = min(at + chunk, len(tokens))
+        token = engine.prefill(tokens[at:end], first=at == 0, last=end == len(tokens))
+    found = []
+    for _ in range(new):
+        assert token is not None
+        found.append(token)
+        token = engine.step(token)
+    return found
+
+
+@pytest.mark.parametrize("chunk", [2, 3, 16, 100])
+def test_text_does_not_depend_on_how_the_prompt_was_cut(engine: LlamaCpp, chunk: int) -> None:
+    prompt = PROMPT[: len(PROMPT) - 3] if len(engine.tokenize(PROMPT)) % chunk == 1 else PROMPT
+
+    assert greedy(engine, prompt, 24, chunk) == greedy(engine, prompt, 24, engine.full_chunk)
+
+
+def test_text_does_not_depend_on_the_threads_or_on_what_came_before(engine: LlamaCpp) -> None:
+    expected = greedy(engine, "Once upon a time", 16, 128)
+    engine.set_threads(2)
+    again = greedy(engine, "Once upon a time", 16, 128)
+    engine.set_threads(None)
+
+    assert again == expected
+
+
+def test_pieces_make_the_text_that_a_model_would_say(engine: LlamaCpp) -> None:
+    stream = TextStream()
+    tokens = greedy(engine, "The capital of France is", 4, 128)
+
+    assert "Paris" in "".join(stream.feed(engine.piece(token)) for token in tokens) + stream.end()
+
+
+@pytest.mark.parametrize("text", ["plain", "naïve 東京 🌊", " \n\t", "<|im_start|>user\nHi<|im_end|>"])
+def test_tokens_say_the_text_they_were_made_of(engine: LlamaCpp, text: str) -> None:
+    said = b"".join(engine.piece(token) for token in engine.tokenize(text)).decode()
+
+    assert said == re.sub(r"<\|im_\w+\|>", "", text)  # control tokens have no bytes
+
+
+def test_end_of_generation_is_known(engine: LlamaCpp) -> None:
+    (end,) = engine.tokenize("<|im_end|>")
+
+    assert engine.is_end(end)
+    assert not engine.is_end(engine.tokenize("plain")[0])
+
+
+def test_prompt_without_tokens_is_a_fault_of_the_prompt(engine: LlamaCpp) -> None:
+    with pytest.raises(engines.PromptFault):
+        engine.tokenize("")
+
+
+def test_prompt_that_fills_the_context_gives_one_token(model: Path) -> None:
+    engine = llamacpp.open_engine(engines.Options(model))
+    room = engine.reserve(256)
+    tokens = engine.tokenize("word " * 400)[:room]
+    try:
+        for at in range(0, room, 128):
+            token = engine.prefill(tokens[at : at + 128], first=at == 0, last=at + 128 >= room)
+        assert token is not None
+        with pytest.raises(engines.PromptFault):
+            engine.step(token)
+    finally:
+        engine.close()
+
+
+def test_full_context_is_a_fault_of_the_prompt(model: Path) -> None:
+    engine = llamacpp.open_engine(engines.Options(model))
+    room = engine.reserve(256)
+    try:
+        with pytest.raises(engines.PromptFault):
+            greedy(engine, "a b c d", room + 8, 128)
+        assert greedy(engine, "The capital of France is", 2, 128)  # the next prompt has one
+    finally:
+        engine.close()
+
+
+def test_load_ends_between_two_steps(model: Path) -> None:
+    asked = 0
+
+    def going() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < 5
+
+    with pytest.raises(engines.LoadStopped):
+        llamacpp.open_engine(engines.Options(model, going=going))
+    assert asked == 5  # not once more after the no
+
+
+def test_no_memory_is_locked(engine: LlamaCpp) -> None:
+    status = Path("/proc/self/status")
+    if status.exists():  # elsewhere nobody tells
+        assert re.search(r"VmLck:\s+(\d+) kB", status.read_text()).group(1) == "0"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("granted", "asked", "most"), [(1, 8, 1), (1, None, 1), (64, None, llamacpp.default_threads())]
+)
+def test_threads_never_pass_what_was_granted(model: Path, granted: int, asked: int | None, most: int) -> None:
+    engine = llamacpp.open_engine(engines.Options(model, threads=granted))
+    try:
+        engine.set_threads(asked)
+        assert engine._threads_now() == most
+    finally:
+        engine.close()
+        engine.close()  # again: nothing
+
+
+def test_field_that_the_binding_does_not_have_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="knows no use_mlock"):
+        llamacpp._with(llamacpp.lib.llama_model_default_params(), use_mlock=False)
+
+
+def test_device_is_what_the_build_offers() -> None:
+    assert llamacpp.device() == ("gpu" if llamacpp.lib.llama_supports_gpu_offload() else "cpu")
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", llamacpp.versions()["llama-cpp-python"])
