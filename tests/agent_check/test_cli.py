@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from oarbank_agent_check.cli import exit_code
 from oarbank_agent_check.process_table import ProcTable, system_table
 from oarbank_agent_check.readings import Sample, UnknownProcess
 from oarbank_agent_check.render import json_line, readable_lines
@@ -238,6 +239,20 @@ def test_unknown_is_never_shown_as_a_number():
     assert lines[1].strip() == "pid 7: hidden. Run as its owner. Nothing was counted as zero."
     assert json.loads(json_line(UNKNOWN))["share"] is None
     assert judge("gpu-sample-1", json_line(UNKNOWN)).valid
+
+
+@pytest.mark.parametrize(
+    ("ending", "asked", "unread", "code"),
+    [
+        (Ending.ENOUGH, 3, 0, 0),
+        (Ending.ENDED, 0, 0, 0),
+        (Ending.ENDED, 3, 0, 3),
+        (Ending.ENOUGH, 3, 1, 3),
+        (Ending.ENDED, 0, 2, 3),
+    ],
+)
+def test_what_was_unknown_or_is_missing_is_exit_3(ending, asked, unread, code):
+    assert exit_code(ending, asked=asked, unread=unread) == code
 
 
 def test_a_source_that_failed_as_a_whole_is_named():

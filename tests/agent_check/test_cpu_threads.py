@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -19,15 +20,19 @@ ROOT = ProcessKey(5, 1.0)
 
 
 class PaperTable:
-    """A process table with one process that never ends."""
+    """A process table with a root that never ends; a test may add children."""
 
-    pause_s = 0.01
+    pause_s = 0.0
+
+    def __init__(self, root: ProcessKey = ROOT) -> None:
+        self.root = root
+        self.born: dict[int, ProcessKey] = {}
 
     def identify(self, pid):
-        return ROOT if pid == ROOT.pid else None
+        return self.root if pid == self.root.pid else self.born.get(pid)
 
     def children(self, pid):
-        return []
+        return list(self.born) if pid == self.root.pid else []
 
     def newest(self):
         return None
@@ -124,7 +129,8 @@ def test_a_meter_that_broke_says_unknown_and_not_zero():
     eventually(lambda: meter._fault is not None, "the meter breaks")
     sample = meter.sample()
     meter.stop()
-    assert sample.share is None
+    assert (sample.share, sample.busy_s) == (None, None)
+    assert [process.to_json()["busy_s"] for process in sample.processes] == [None]
     assert sample.unknown[0].pid is None
     assert "no more paper" in sample.unknown[0].reason
 
@@ -146,6 +152,44 @@ def test_it_starts_once_and_stops_as_often_as_one_likes():
     assert len(meter.ticks()) == count
     with pytest.raises(ValueError, match="window must be above 0"):
         meter.sample()
+
+
+class KeyedReader(PaperReader):
+    """A reader for which every process has used one second since it began, and no more."""
+
+    def __init__(self) -> None:
+        super().__init__(growing)
+
+    def read(self, keys, *, born_after, watch=False):
+        return [ProcessReading(key, 10**9, {1: 10**9}, key.start >= born_after) for key in keys]
+
+
+def test_whoever_lives_at_the_start_is_old_even_if_its_start_time_says_otherwise():
+    """Start times are coarse: one that began just before the meter can seem to have begun just after."""
+    table = PaperTable(ProcessKey(5, time.time() + 60))
+    meter = CpuThreads(ProcessTree(5, table=table), reader=KeyedReader())
+    meter.start()
+    ran(meter)
+    sample = meter.sample()
+    meter.stop()
+    assert sample.busy_s == 0.0
+
+
+@pytest.mark.parametrize(("start", "busy_s"), [(60, 1.0), (-60, 0.0)])
+def test_a_process_that_joins_counts_whole_if_it_began_after_the_meter(start, busy_s):
+    table = PaperTable()
+    meter = CpuThreads(ProcessTree(5, table=table), reader=KeyedReader())
+    meter.start()
+    ran(meter)
+    table.born[6] = ProcessKey(6, time.time() + start)
+    ran(meter, len(meter.ticks()) + 3)
+    table.born.clear()
+    ran(meter, len(meter.ticks()) + 3)
+    sample = meter.sample()
+    meter.stop()
+    assert sample.pids == (5, 6)
+    assert sample.busy_s == pytest.approx(busy_s)
+    assert {process.pid: process.busy for process in sample.processes} == {5: 0, 6: round(busy_s * 10**9)}
 
 
 @pytest.mark.parametrize("tick_s", [0, -1, 2, float("nan")])

@@ -53,6 +53,7 @@ def test_many_threads_are_all_read_and_files_stay_few():
         for thread in threads:
             thread.join()
     reader.read([key], born_after=FOREVER, watch=True)
+    assert len(os.listdir("/proc/self/fd")) - before <= 2 * threading.active_count()
     reader.close()
     assert len(os.listdir("/proc/self/fd")) <= before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -140,3 +141,8 @@ def test_tools_are_pinned_once():
     pins = (ROOT / "constraints.txt").read_text()
     assert "llama-cpp-python==0.3.36" in hatch
     assert "llama-cpp-python==0.3.36" in pins
+
+
+def test_the_api_reference_is_what_the_docstrings_say():
+    done = subprocess.run([sys.executable, "tools/api_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -90,7 +90,12 @@ def _sample(arguments: argparse.Namespace) -> int:
     if ending is Ending.ENDED:
         asked = f" of {arguments.count}" if arguments.count else ""
         print(f"oarbank-agent-check: pid {arguments.pid}: ended after {taken}{asked} samples", file=sys.stderr)
-    short = ending is Ending.ENDED and arguments.count
+    return exit_code(ending, asked=arguments.count, unread=unread)
+
+
+def exit_code(ending: Ending, *, asked: int, unread: int) -> int:
+    """Say whether all that was asked for could be told: `asked` 0 asks until the end, `unread` samples were unknown."""
+    short = ending is Ending.ENDED and asked > 0
     return COULD_NOT_TELL if unread or short else YES
 
 

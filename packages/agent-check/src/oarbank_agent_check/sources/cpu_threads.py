@@ -144,16 +144,17 @@ class CpuThreads:
     def _tick(self, book: TickBook) -> None:
         """Read everything once; the caller holds the lock."""
         readings = self._reader.read(self._members, born_after=self._born_after, watch=book.watching)
+        # Before anybody is closed: a process read for the last time would else open a second account, from its start.
+        gains = self._ledger.credit(readings)
         newest = self._tree.newest()
         now_ns = time.monotonic_ns()
         since_ns = now_ns - self._followed_ns
         # A process can be new only if something was started; without such a sign the tree is asked at its own pace.
         sign = newest is not None and newest != self._newest and since_ns > FOLLOW_APART * self._follow_cost_ns
         if sign or since_ns > self._tree.pause_s * NS_PER_S:
-            readings += self._follow()
+            gains |= self._ledger.credit(self._follow())
             self._newest, self._followed_ns = newest, now_ns
             self._follow_cost_ns = time.monotonic_ns() - now_ns
-        gains = self._ledger.credit(readings)
         running = [reading.running for reading in readings if reading.running is not None]
         self._ticked_ns = time.monotonic_ns()
         book.add(self._ticked_ns, gains, sum(running) if running else None)
