@@ -91,7 +91,7 @@ def test_manifest_that_breaks_its_contract_fails_and_ends_the_matter(folder: Pat
     assert found.module is None
     assert checks["manifest.valid"].status == "fail"
     assert "/module/version" in checks["manifest.valid"].detail
-    assert "The runner was not judged." in checks["manifest.valid"].detail
+    assert "the runner was not judged." in checks["manifest.valid"].detail
 
 
 def test_throttle_without_a_duty_spec_is_a_warning(folder: Path) -> None:

@@ -215,7 +215,7 @@ def _measured(line: _Lines, seen: DutySeen, used: list[DutyReport]) -> Iterator[
         yield line("duty.measured_share", "unknown", why)
         yield line("duty.burst", "unknown", why)
         return
-    nobody = "" if used else " No report says that the units run on the CPU, so its threads may not be all there is."
+    nobody = "" if used else ". No report says that the units run on the CPU, so its threads may not be all there is."
     yield _bounded(
         line,
         "duty.measured_share",
@@ -266,7 +266,7 @@ def _bounded(
         why = f"on a free machine it may be as much as {bounds.wanted:.3f}"
         return line(rule, "unknown", f"{sentence}, but {why}: {_late(found)}{_waited(found)}", evidence)
     if nobody:
-        return line(rule, "unknown", sentence + "." + nobody, evidence)
+        return line(rule, "unknown", sentence + nobody, evidence)
     return line(rule, "pass", sentence + _unfollowed(seen), evidence)
 
 

@@ -33,7 +33,7 @@ def _valid(bundle: Bundle) -> Check:
         return _check("manifest.valid", name, "pass", "")
     told = "; ".join(fault.line("") for fault in bundle.manifest_faults[:3])
     more = f"; and {len(bundle.manifest_faults) - 3} more" if len(bundle.manifest_faults) > 3 else ""
-    return _check("manifest.valid", name, "fail", f"{told}{more}. The runner was not judged.")
+    return _check("manifest.valid", name, "fail", f"{told}{more}. Correct it; the runner was not judged.")
 
 
 def _goldens(bundle: Bundle, module: Module) -> Iterator[Check]:
@@ -61,7 +61,8 @@ def _fixtures(fixtures: Fixtures) -> Iterator[Check]:
     yield _check("fixture.file", name, "pass", "")
     for entry in fixtures.entry_faults:
         told = "; ".join(fault.line("") for fault in entry.faults[:3])
-        yield _check("fixture.entry", f"{entry.entry}: fixture", "fail", told)
+        detail = f"{fixtures.shown}: {told}. Correct the entry; the others are judged."
+        yield _check("fixture.entry", f"{entry.entry}: fixture", "fail", detail)
     for fault in fixtures.unknown_keys:
         yield _check("fixture.known_keys", f"{fixtures.shown} holds known keys", "warn", fault.line(""))
     for key in fixtures.not_run:
