@@ -16,20 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from oarbank_sdk import strictjson
 from oarbank_sdk.contracts import catalogue
 from tests.contracts import agreement, examples
-
-
-def readable(kind: str) -> list[object]:
-    values = []
-    for example in [*examples.good(), *examples.bad()]:
-        if example.kind == kind:
-            try:
-                values.append(strictjson.loads(example.data))
-            except strictjson.StrictJSONError:  # refused before either judge
-                continue
-    return values
 
 
 def main() -> int:
@@ -44,7 +32,7 @@ def main() -> int:
     judged: dict[str, int] = {}
     found: list[dict[str, object]] = []
     for kind in kinds:
-        pool = [*readable(kind), *agreement.draw_pool(kind, options.pool, start=options.seed)]
+        pool = [*examples.readable(kind), *agreement.draw_pool(kind, options.pool, start=options.seed)]
         documents = [*pool, *agreement.damaged(pool, max(each - len(pool), 0), start=options.seed)]
         judged[kind], differences = agreement.disagreements(kind, documents)
         found += [{"kind": kind, "how": how, "document": document} for how, document in differences]

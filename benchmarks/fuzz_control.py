@@ -108,7 +108,8 @@ def main() -> int:
         counts["looser"] += bad
         if bad:
             examples.append(repr(raw[:200]))
-    result = {"documents": options.documents, "seed": options.seed, "seconds": round(time.perf_counter() - began, 1)}
+    seconds = round(time.perf_counter() - began, 1)
+    result: dict[str, object] = {"documents": options.documents, "seed": options.seed, "seconds": seconds}
     for name in ("applied", "ignored", "unusable_duty", "exceptions", "looser"):
         result[name] = counts[name]
     result["examples"] = examples[:5]

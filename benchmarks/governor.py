@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from oarbank_sdk.control import Control, replace_text
@@ -149,13 +149,14 @@ def import_cost(repeats: int = 9) -> float:
 def reaction(trials: int) -> dict[str, dict[str, float]]:
     """Milliseconds from the nudge to the governor's answer in the middle of a long idle."""
     out = {}
-    for name, document in (("stop", {"stop": True}), ("new_duty", {"gpu_duty": 1})):
+    documents: dict[str, dict[str, object]] = {"stop": {"stop": True}, "new_duty": {"gpu_duty": 1}}
+    for name, document in documents.items():
         took = sorted(_react(document) for _ in range(trials))
         out[name] = {"median_ms": round(statistics.median(took), 3), "p99_ms": round(took[int(0.99 * (trials - 1))], 3)}
     return out
 
 
-def _react(document: dict[str, object]) -> float:
+def _react(document: Mapping[str, object]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "control.json"
         path.write_text('{"seq": 0, "gpu_duty": 0.001}')

@@ -75,7 +75,7 @@ def proxy(rate: Rate, daemon_port: int) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Quiet: the daemon has its own log."""
 
     return Proxy

@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from oarbank_sdk import strictjson
+
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "schemas"
 
@@ -51,3 +53,15 @@ def expectations(kind: str) -> dict[str, dict[str, str]]:
     """Return a contract's `bad/expect.json`."""
     expected: dict[str, dict[str, str]] = json.loads((SCHEMAS / "examples" / kind / "bad" / "expect.json").read_text())
     return expected
+
+
+def readable(kind: str) -> list[object]:
+    """Return the values of all examples of a contract that the strict reader takes; a judge never sees the others."""
+    values = []
+    for example in [*good(), *bad()]:
+        if example.kind == kind:
+            try:
+                values.append(strictjson.loads(example.data))
+            except strictjson.StrictJSONError:
+                assert example.keyword in ("json", "bom", "surrogate", "duplicate-key", "number-range")
+    return values

@@ -11,21 +11,9 @@ from tests.contracts import agreement, examples
 KINDS = catalogue.kinds()
 
 
-def readable(kind: str) -> list[object]:
-    """The values of all examples that the strict reader takes."""
-    values = []
-    for example in [*examples.good(), *examples.bad()]:
-        if example.kind == kind:
-            try:
-                values.append(strictjson.loads(example.data))
-            except strictjson.StrictJSONError:
-                assert example.keyword in ("json", "bom", "surrogate", "duplicate-key", "number-range")
-    return values
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_schema_and_model_agree_on_every_example(kind: str) -> None:
-    judged, found = agreement.disagreements(kind, readable(kind))
+    judged, found = agreement.disagreements(kind, examples.readable(kind))
 
     assert judged >= 10
     assert found == []
@@ -33,7 +21,7 @@ def test_schema_and_model_agree_on_every_example(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_schema_and_model_agree_on_damaged_examples(kind: str) -> None:
-    judged, found = agreement.disagreements(kind, agreement.damaged(readable(kind), 400, start=21))
+    judged, found = agreement.disagreements(kind, agreement.damaged(examples.readable(kind), 400, start=21))
 
     assert judged > 300
     assert found == []
@@ -54,7 +42,7 @@ def test_damage_yields_documents_on_both_sides_of_the_border(kind: str) -> None:
     judges = agreement.Judges(kind)
     verdicts = [
         judges.validator.is_valid(strictjson.read(agreement.json.dumps(document))[0])
-        for document in agreement.damaged(readable(kind), 60, start=23)
+        for document in agreement.damaged(examples.readable(kind), 60, start=23)
     ]
 
     assert {True, False} == set(verdicts)

@@ -144,5 +144,6 @@ def test_tools_are_pinned_once():
 
 
 def test_the_api_reference_is_what_the_docstrings_say():
-    done = subprocess.run([sys.executable, "tools/api_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    check = [sys.executable, "tools/api_reference.py", "--check"]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
