@@ -82,6 +82,9 @@ def proxy(rate: Rate, daemon_port: int) -> type[BaseHTTPRequestHandler]:
 
 
 def main() -> int:
+    if len(sys.argv) < 5:
+        print(__doc__, file=sys.stderr)
+        return 2
     listen, daemon_port, cost_s, *daemon = sys.argv[1:]
     rate = Rate(float(cost_s))
     server = ThreadingHTTPServer(("127.0.0.1", int(listen)), proxy(rate, int(daemon_port)))

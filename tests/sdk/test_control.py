@@ -263,3 +263,66 @@ def test_a_forked_child_does_not_eat_the_nudges_of_its_parent(agent):
     os.waitpid(pid, 0)
     ctl.check()
     assert ctl.gpu_duty == 0.5
+
+
+@pytest.mark.realtime
+def test_a_refresh_by_one_thread_ends_the_hold_of_another(agent):
+    ctl = Control(agent.workdir)
+    agent.say(pause=True)
+    ctl.check()
+    thread = threading.Thread(target=ctl.safe_point)
+    thread.start()
+    while not ctl._reading:
+        time.sleep(0.001)
+    agent.write({"seq": 2})
+    assert ctl.refresh()  # no nudge: the holder sleeps in the system and must be told
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+@pytest.mark.realtime
+def test_a_pause_held_by_two_threads_counts_once(agent):
+    ctl = Control(agent.workdir)
+    agent.say(pause=True)
+    ctl.check()
+    threads = [threading.Thread(target=ctl.safe_point) for _ in range(2)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    while ctl._holding < 2:
+        time.sleep(0.001)
+    both = time.monotonic()
+    time.sleep(0.2)
+    lifted = time.monotonic()
+    agent.say()
+    for thread in threads:
+        thread.join(20)
+    assert lifted - both <= ctl.paused_s <= time.monotonic() - began
+
+
+def test_a_relative_workdir_stays_where_it_was_when_the_runner_changes_its_folder(agent, monkeypatch):
+    monkeypatch.delenv("OARBANK_WORKDIR", raising=False)
+    monkeypatch.chdir(agent.workdir)
+    ctl = Control()
+    monkeypatch.chdir("/")
+    agent.say(gpu_duty=0.5)
+    ctl.check()
+    ctl.phase("work")
+    assert ctl.gpu_duty == 0.5
+    assert (agent.workdir / "phase").exists()
+
+
+def test_a_newer_wakeup_descriptor_is_left_in_place_when_an_older_control_goes(agent):
+    before = signal.set_wakeup_fd(-1)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        ctl = Control(agent.workdir)
+        signal.set_wakeup_fd(writer)  # an event loop that was started later
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        ctl._nudges._close()
+        assert signal.set_wakeup_fd(-1) == writer
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)

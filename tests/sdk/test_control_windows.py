@@ -141,3 +141,25 @@ def test_control_may_be_made_on_any_thread(tmp_path, kernel32):
     thread.start()
     thread.join()
     assert made
+
+
+@pytest.mark.realtime
+def test_a_check_by_one_thread_does_not_eat_the_nudge_of_another_that_holds(tmp_path, say, kernel32):
+    ctl = Control(tmp_path)
+    say(1, pause=True)
+    ctl.check()
+    thread = threading.Thread(target=ctl.safe_point)
+    thread.start()
+    while not ctl._reading:
+        pass
+    say(2)
+    ctl.check()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_handle_that_is_none_is_said_and_not_spun_on(tmp_path, kernel32):
+    ctl = Control(tmp_path)
+    kernel32.WaitForSingleObject.function = lambda *_: 0xFFFFFFFF
+    with pytest.raises(RuntimeError, match="OARBANK_CONTROL_EVENT: must hold the handle"):
+        ctl.wait(5)

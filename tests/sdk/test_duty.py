@@ -269,3 +269,53 @@ def test_device_time_must_be_a_number(seconds):
     bench = Bench(0.5)
     with pytest.raises(ValueError, match=r"unit\.busy"), bench.duty.unit() as unit:
         unit.busy(seconds)
+
+
+# ---- what must never leave a unit ungoverned -----------------------------------------------------------
+
+
+def test_a_report_that_fails_leaves_the_next_unit_governed(tmp_path, monkeypatch):
+    bench = Bench(0.1, events=tmp_path / "events.ndjson")
+
+    def broken(*_: object) -> None:
+        raise KeyboardInterrupt  # Ctrl-C in a slow write, caught by the caller
+
+    monkeypatch.setattr(bench.duty, "_write", broken)
+    with pytest.raises(KeyboardInterrupt):
+        bench.unit(5.0)
+    monkeypatch.undo()
+    ended = bench.clock.now - bench.zero
+    assert bench.unit(0.1) >= ended + 44.9
+
+
+def test_a_standard_error_that_is_gone_never_ends_the_work(tmp_path, monkeypatch):
+    class Gone:
+        def write(self, text: str) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    bench = Bench(0.5, events=tmp_path / "gone" / "events.ndjson")
+    bench.run(40, 0.2)
+    assert len(bench.units) == 40
+
+
+def test_device_time_after_the_block_would_charge_another_unit_and_is_refused():
+    bench = Bench(0.5)
+    with bench.duty.unit() as unit:
+        bench.clock.now += 0.1
+    with pytest.raises(RuntimeError, match=r"unit\.busy: must be called inside"):
+        unit.busy(0.05)
+
+
+def test_an_idle_that_ends_in_a_stop_is_counted():
+    bench = Bench(0.01, [(1.5, {"stop": True})])
+    bench.unit(0.5)
+    with pytest.raises(Stopped):
+        bench.unit(0.5)
+    assert bench.duty.idle_s == near(1.0)
+
+
+@pytest.mark.parametrize("ctl", [0.3, "control.json", {"gpu_duty": 0.3}])
+def test_a_governor_takes_a_control_object_and_nothing_else(ctl):
+    with pytest.raises(TypeError, match="ctl: must be a Control, or None"):
+        Duty(ctl)

@@ -121,3 +121,30 @@ def test_a_broken_duty_is_told_in_the_events(events):
         bench.run(9, 0.2)
     warnings = [event for event in map(json.loads, events.read_text().splitlines()) if event["kind"] == "log"]
     assert [(event["level"], event["msg"]) for event in warnings] == [("warn", bench.ctl.gpu_duty_fault)]
+
+
+def test_half_a_cycle_is_not_reported_as_a_share(events):
+    bench = Bench(0.3, [(0.31, {"gpu_duty": 0.6})], events=events)
+    bench.unit(0.3)  # the change comes right after it
+    bench.unit(0.3)
+    bench.duty.close()
+    assert not events.exists()
+
+
+def test_close_inside_a_unit_reports_all_of_it(events):
+    bench = Bench(None, events=events)
+    with bench.duty.unit():
+        bench.clock.now += 0.5
+        bench.duty.close()
+        bench.clock.now += 0.4
+    (report,) = reports(events)
+    assert report["data"]["busy_s"] == near(0.9)
+
+
+def test_a_relative_path_stays_where_it_was_when_the_runner_changes_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(None, events="events.ndjson")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    bench.unit(5.0)
+    assert reports(tmp_path / "events.ndjson")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from tests.sdk.virtual import Bench, near
 
 
@@ -54,3 +58,23 @@ def test_scale_at_duty_0_is_above_0():
     bench.unit(2.0)
     bench.ctl.check()
     assert bench.duty.scale() == near(0.025)
+
+
+def test_longest_s_keeps_sizes_under_it_too():
+    bench = Bench(0.3, longest_s=0.02)
+    bench.unit(2.0)
+    assert bench.duty.scale() == near(0.01)
+    bench = Bench(0.3, [(50, {})], longest_s=0.1)
+    bench.unit(2.0)
+    assert bench.duty.scale() == near(0.05)
+    bench.unit(0.1)
+    assert bench.duty.scale() == near(0.05)
+    bench.clock.now += 60
+    bench.ctl.check()
+    assert bench.duty.scale() == 1.0  # no duty: nobody to protect
+
+
+@pytest.mark.parametrize("seconds", [-1, math.nan, "1", True])
+def test_longest_s_must_be_a_number_of_seconds(seconds):
+    with pytest.raises(ValueError, match="longest_s: must be a finite number >= 0"):
+        Bench(0.3, longest_s=seconds)

@@ -156,6 +156,49 @@ def test_nothing_is_left_behind_when_the_supervisor_is_interrupted(start):
     raise AssertionError("the process outlived its supervisor")
 
 
+def test_a_second_interrupt_leaves_nothing_behind(start):
+    workload = start(DEAF, grace_s=60)
+    assert workload.line() == "up"
+    (child,) = Path(f"/proc/{workload.process.pid}/task/{workload.process.pid}/children").read_text().split()
+    workload.process.send_signal(signal.SIGINT)
+    assert workload.line() == "stop"
+    time.sleep(0.1)
+    workload.process.send_signal(signal.SIGINT)
+    workload.end()
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_with_a_stop_in_force_nothing_is_started(start):
+    assert start(first={"stop": True}).end()[:2] == (75, "")
+
+
+def test_run_again_tells_the_next_process_its_duty(tmp_path, monkeypatch):
+    monkeypatch.setenv("OARBANK_WORKDIR", str(tmp_path))
+    (tmp_path / "control.json").write_text('{"seq": 0, "gpu_duty": 0.3}')
+    told: list[float | None] = []
+    supervisor = Supervisor([sys.executable, "-c", "pass"], gpu_duty=told.append)
+    assert [supervisor.run(), supervisor.run()] == [0, 0]
+    assert told == [0.3, 0.3]
+
+
+def test_duties_that_were_overtaken_in_the_line_are_not_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("OARBANK_WORKDIR", str(tmp_path))
+    told: list[float | None] = []
+    supervisor = Supervisor(["x"], gpu_duty=told.append)
+
+    class Document:
+        pause = False
+        gpu_duty = 0.0
+
+    for supervisor_duty in (0.1, 0.2, 0.3):
+        document = Document()
+        document.gpu_duty = supervisor_duty
+        supervisor._tell(document)
+    supervisor._calls.put(None)
+    supervisor._call()
+    assert told == [0.3]
+
+
 @pytest.mark.parametrize("argv", ["sleep 3", [], ()])
 def test_argv_must_be_a_list_of_words(argv):
     with pytest.raises(ValueError, match="argv: must be a list of words"):

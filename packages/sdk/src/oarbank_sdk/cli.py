@@ -8,19 +8,30 @@ package cannot take the others down. Exit codes: 0 yes, 1 no, 2 wrong use, 3 cou
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from importlib.metadata import EntryPoint, entry_points, version
 
 GROUP = "oarbank_sdk.commands"
-# Commands that live in another distribution, so that a missing one can be explained.
-KNOWN = {"conform": ("oarbank-conformkit", "prove that a runner holds its duty")}
+# Commands that we know of, with the distribution they come in: what --help says without importing them, and what a
+# missing one is told.
+KNOWN = {
+    "conform": ("oarbank-conformkit", "prove that a runner holds its duty"),
+    "new": ("oarbank-sdk", "write a new runner that already holds a duty"),
+    "schema": ("oarbank-sdk", "print the JSON Schema of a contract"),
+    "validate": ("oarbank-sdk", "judge documents against a contract"),
+}
 
 
 def main(argv: list[str] | None = None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
+    """Run one command; its exit code, 130 after Ctrl-C."""
+    return _run(sys.argv[1:] if argv is None else argv)
+
+
+def _command(argv: list[str]) -> int:
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    wanted = next((word for word in argv if not word.startswith("-")), None)
+    wanted = argv[0] if argv else None
     if wanted in KNOWN and wanted not in found:
         package = KNOWN[wanted][0]
         print(
@@ -28,7 +39,8 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    return _run(_parser(found, wanted).parse_args(argv))
+    namespace = _parser(found, wanted).parse_args(argv)
+    return int(namespace._run(namespace))
 
 
 def _parser(found: dict[str, EntryPoint], wanted: str | None) -> argparse.ArgumentParser:
@@ -42,7 +54,8 @@ def _parser(found: dict[str, EntryPoint], wanted: str | None) -> argparse.Argume
     for name in sorted(found.keys() | KNOWN.keys()):
         if name == wanted:
             command = found[name].load()
-            child = commands.add_parser(name, help=command.help, description=command.help)
+            epilog = "Exit codes: 0 yes, 1 no, 2 wrong use, 3 could not tell."
+            child = commands.add_parser(name, help=command.help, description=command.help, epilog=epilog)
             command.configure(child)
             child.set_defaults(_run=command.run)
         elif name in KNOWN:
@@ -56,14 +69,27 @@ def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else "an installed package"
 
 
-def _run(namespace: argparse.Namespace) -> int:
+def _run(argv: list[str]) -> int:
     try:
-        return int(namespace._run(namespace))
+        code = _command(argv)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of our output has left, as `head` does: nothing more to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()
         return 1
+    except OSError as fault:
+        if fault.errno not in (errno.ENOSPC, errno.EIO):
+            raise
+        _mute()
+        print(f"oarbank-sdk: standard output: must take what is printed; found: {fault.strerror}", file=sys.stderr)
+        return 3
+    return code
+
+
+def _mute() -> None:
+    """Standard output is of no use any more; the interpreter flushes it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

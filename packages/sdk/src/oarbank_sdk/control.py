@@ -39,26 +39,24 @@ class Stopped(Exception):
 class Control:
     """The control document of this process, applied at each nudge.
 
-    Make it first, on the main thread (POSIX; anywhere else is a RuntimeError), so that no nudge is missed;
-    every method may then be called from any thread.
+    Make it first, on the main thread (POSIX; anywhere else is a RuntimeError), so that no nudge is missed; every
+    method may then be called from any thread. `workdir` defaults to ``$OARBANK_WORKDIR``, else the current folder.
 
-    `workdir` defaults to ``$OARBANK_WORKDIR``, else the current folder. Before any document: `seq` -1 and
-    nothing in force. `gpu_duty` is None (no limit) or 0.0 to 1.0; `threads` is None or at least 1;
-    `paused_s` are the seconds held in pauses so far. `gpu_duty_fault` says why a document's duty could not be
-    used (it then counts as 0 until a usable one comes: a broken signal never loosens), else None.
+    Before any document: `seq` -1 and nothing in force. `gpu_duty` is None (no limit) or 0.0 to 1.0; `threads` is
+    None or at least 1; `paused_s` are the seconds held in pauses. `gpu_duty_fault` says why a document's duty could
+    not be used, else None: the duty is then 0 until a usable one comes, for a broken signal never loosens.
     """
 
     def __init__(self, workdir: str | os.PathLike[str] | None = None) -> None:
         self.workdir = os.fspath(workdir if workdir is not None else os.environ.get("OARBANK_WORKDIR", "."))
         self.seq = -1
-        self.stop = False
-        self.pause = False
-        self.checkpoint = False
+        self.stop = self.pause = self.checkpoint = False
         self.threads: int | None = None
         self.gpu_duty: float | None = None
         self.gpu_duty_fault: str | None = None
         self.paused_s = 0.0
-        self._path = os.path.join(self.workdir, "control.json")
+        self._folder = os.path.abspath(self.workdir)  # a runner may change its own folder later
+        self._path = os.path.join(self._folder, "control.json")
         self._change = threading.Condition()  # guards the document, the reader's role and the pause clock
         self._waked = 0
         self._reading = False  # one waiting thread reads nudges, the others wait for it
@@ -81,19 +79,21 @@ class Control:
         """Read the file; True when it held a newer document, which is then in force."""
         with self._change:
             state = _read(self._path, self.seq)
-            if state is None:
-                return False
-            self.__dict__.update(state)
-            self._change.notify_all()
-            return True
+            if state is not None:
+                self.__dict__.update(state)
+                self._change.notify_all()
+                if self._reading:
+                    self._nudges.wake()  # the reader sleeps in the system, where no notify reaches it
+            self._nudges.applying = False
+            return state is not None
 
     def check(self) -> None:
         """Apply a nudged change, without blocking. Raises `Stopped` while a stop is in force."""
         if self._nudges.pending():
             with self._change:
-                if not self._reading:  # else the waiting thread must see this nudge too: leave it there
+                if not self._reading:  # else the waiting thread takes it
                     self._nudges.take(0)
-            self.refresh()
+                self.refresh()
         if self.stop:
             raise Stopped(f"stop in force (control.json, seq {self.seq})")
 
@@ -107,27 +107,26 @@ class Control:
             if self._holding == 1:
                 self._held_since = time.monotonic()
         try:
-            while self.pause and not self.stop:
-                seq = self.seq
-                if self.pause and not self.stop:
-                    self.wait(newer_than=seq)
+            while (seq := self.seq) is not None and self.pause and not self.stop:  # seq first: no change is missed
+                self.wait(newer_than=seq)
         finally:
-            with self._change:
+            with self._change:  # every thread that leaves moves the clock on, so none counts twice
                 self._holding -= 1
-                if not self._holding:
-                    self.paused_s += time.monotonic() - self._held_since
+                since, self._held_since = self._held_since, time.monotonic()
+                self.paused_s += self._held_since - since
         self.check()
 
     def wait(self, timeout_s: float | None = None, *, newer_than: int | None = None) -> bool:
-        """Block until a newer document is applied (True), or for `timeout_s` seconds or a `wake()` (False).
+        """Block until a newer document is applied (True), or for `timeout_s` seconds (False).
 
-        Newer than the one in force at the call, or than seq `newer_than`: the one that the caller acted on.
+        Newer than the one in force at the call, or than seq `newer_than`: the one that the caller acted on. A
+        `wake()`, also an earlier one, and a signal that the program handles end it early (False).
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._change:
             seq, waked = self.seq if newer_than is None else newer_than, self._waked
             while self.seq == seq and self._waked == waked:
-                left = None if deadline is None else deadline - time.monotonic()
+                left = None if deadline is None else min(deadline - time.monotonic(), 3600.0)
                 if left is not None and left <= 0:
                     break
                 if self._reading:
@@ -147,19 +146,18 @@ class Control:
         """Say what the runner is doing, in one line: ``<workdir>/phase`` (the agent shows 40 characters)."""
         if "\n" in name or "\r" in name:
             raise ValueError(f"phase: must be one line; found {name[:80]!r}")
-        replace_text(os.path.join(self.workdir, "phase"), name + "\n")
+        replace_text(os.path.join(self._folder, "phase"), name + "\n")
 
     def acknowledge_stop(self, reason: str | None = None) -> int:
         """Write failure.json (fault transient) and return 75, the exit status of a runner that was stopped.
 
         `reason` is ``<module>/<code>``; by default ``$OARBANK_MODULE/stopped``.
         """
-        if reason is None:
-            reason = f"{os.environ.get('OARBANK_MODULE', 'module')}/stopped"
+        reason = reason or f"{os.environ.get('OARBANK_MODULE', 'module')}/stopped"
         if not _REASON.match(reason) or len(reason) > 80:
             reason = "module/stopped"
         failure = {"reason": reason, "detail": f"stopped by control.json, seq {self.seq}", "fault": "transient"}
-        replace_text(os.path.join(self.workdir, "failure.json"), json.dumps(failure) + "\n")
+        replace_text(os.path.join(self._folder, "failure.json"), json.dumps(failure) + "\n")
         return EXIT_STOPPED
 
     def _read_nudge(self, timeout_s: float | None) -> bool:
@@ -168,11 +166,13 @@ class Control:
         Called with `_change` held, and lets go of it while it waits.
         """
         self._reading = True
-        self._change.release()
         try:
-            nudged, woken = self._nudges.take(timeout_s)
+            self._change.release()
+            try:
+                nudged, woken = self._nudges.take(timeout_s)
+            finally:
+                self._change.acquire()
         finally:
-            self._change.acquire()
             self._reading = False
             self._change.notify_all()
         if nudged:
@@ -184,7 +184,8 @@ class Control:
         self._change = threading.Condition()
         self._reading = False
         self._holding = 0
-        self._nudges.after_fork()
+        if isinstance(self._nudges, _PipeNudges):
+            self._nudges.after_fork()
 
 
 def replace_text(path: str | os.PathLike[str], text: str) -> None:
@@ -274,10 +275,10 @@ class _PipeNudges:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("Control: must be made on the main thread, which alone may handle SIGUSR1")
         self._nudge = int(signal.SIGUSR1)
-        self._raised = False
+        self._raised = self.applying = False  # applying: a nudge is taken, its document not in force yet
         self._open()
         signal.signal(signal.SIGUSR1, self._on_signal)
-        atexit.register(_ignore_nudges)
+        atexit.register(signal.signal, signal.SIGUSR1, signal.SIG_IGN)  # a late nudge must not kill a finished runner
 
     def _open(self) -> None:
         self._main = threading.get_ident()
@@ -300,8 +301,8 @@ class _PipeNudges:
         self._open()
 
     def _on_signal(self, *_: object) -> None:
-        self._raised = True
         self._put(self._nudge)
+        self._raised = True
 
     def _put(self, byte: int) -> None:
         with contextlib.suppress(BlockingIOError):  # full: something is pending already
@@ -312,18 +313,19 @@ class _PipeNudges:
 
     def pending(self) -> bool:
         """True when a nudge waits. On the main thread the handler has run by now, so its flag answers."""
-        return self._raised or (threading.get_ident() != self._main and _readable(self._reader, 0))
+        return self._raised or self.applying or (threading.get_ident() != self._main and _readable(self._reader, 0))
 
     def take(self, timeout_s: float | None) -> tuple[bool, bool]:
         """Wait for bytes and empty the pipe: (a nudge came, something else came)."""
+        self._raised = False
         if not _readable(self._reader, timeout_s):
             return False, False
-        self._raised = False
-        seen = b""
+        self._raised, self.applying, seen = False, True, b""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(self._reader, 4096):
                 seen += chunk
-        return self._nudge in seen, any(byte != self._nudge for byte in seen)
+        self.applying = self._nudge in seen
+        return self.applying, any(byte != self._nudge for byte in seen)
 
 
 def _readable(fd: int, timeout_s: float | None) -> bool:
@@ -333,16 +335,15 @@ def _readable(fd: int, timeout_s: float | None) -> bool:
 
 def _close_pipe(reader: int, writer: int) -> None:
     if _PipeNudges._wakeup_fd == writer:
-        with contextlib.suppress(ValueError):
-            signal.set_wakeup_fd(-1)
+        try:
+            found = signal.set_wakeup_fd(-1)
+        except ValueError:  # not on the main thread: signals may still be written there, so it stays open
+            return
+        if found != writer:
+            signal.set_wakeup_fd(found)  # somebody's, who came after us
         _PipeNudges._wakeup_fd = -1
     os.close(reader)
     os.close(writer)
-
-
-def _ignore_nudges() -> None:
-    """At exit: a late nudge must not kill a finished runner."""
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 class _EventNudges:
@@ -352,14 +353,17 @@ class _EventNudges:
     Never run on a real Windows machine: the tests use a fake of the two calls.
     """
 
-    _SIGNALLED, _FOREVER = 0, 0xFFFFFFFF
+    _SIGNALLED, _FAILED, _FOREVER = 0, 0xFFFFFFFF, 0xFFFFFFFF
 
     def __init__(self, handle: int | None, kernel32: Any) -> None:
         self._handle, self._kernel32 = handle, kernel32
-        self._seen = False  # asking resets the event, so what was seen is kept
+        self._seen = self.applying = False  # asking resets the event, so what was seen is kept
 
     def _wait(self, ms: int) -> bool:
-        self._seen = self._seen or self._kernel32.WaitForSingleObject(self._handle, ms) == self._SIGNALLED
+        answer = self._SIGNALLED if self._seen else self._kernel32.WaitForSingleObject(self._handle, ms)
+        if answer == self._FAILED:
+            raise RuntimeError(f"{_EVENT}: must hold the handle of an event; found {self._handle}")
+        self._seen = answer == self._SIGNALLED
         return self._seen
 
     def wake(self) -> None:
@@ -367,7 +371,7 @@ class _EventNudges:
             self._kernel32.SetEvent(self._handle)  # the waiter takes it for a nudge: one read too many, no harm
 
     def pending(self) -> bool:
-        return self._handle is not None and self._wait(0)
+        return self._handle is not None and (self.applying or self._wait(0))
 
     def take(self, timeout_s: float | None) -> tuple[bool, bool]:
         if self._handle is None:
@@ -376,10 +380,8 @@ class _EventNudges:
             time.sleep(timeout_s)
             return False, False
         came = self._wait(self._FOREVER if timeout_s is None else min(math.ceil(timeout_s * 1000), 2**31))
-        self._seen = False
+        self._seen, self.applying = False, came
         return came, came
-
-    def after_fork(self) -> None: ...
 
 
 _EVENT = "OARBANK_CONTROL_EVENT"

@@ -80,12 +80,12 @@ class _Sizes:
         self.ran = self.asked
         self.full_s.append(busy_s / self.asked)
 
-    def factor(self, duty: float | None) -> float:
+    def factor(self, duty: float | None, longest_s: float) -> float:
         if duty is None or not self.full_s:
             self.asked = 1.0 if duty is None else SMALLEST
         else:
-            fits = max(duty, STARVED_DUTY) / max(*self.full_s, 1e-9)  # the duty's share of one second (the brief)
-            self.asked = max(SMALLEST, min(1.0, fits, 2.0 * self.ran))
+            room_s = min(max(duty, STARVED_DUTY), longest_s)  # the duty's share of one second (the brief)
+            self.asked = max(SMALLEST, min(1.0, room_s / max(*self.full_s, 1e-9), 2.0 * self.ran))
         return self.asked
 
 
@@ -97,8 +97,7 @@ class _Span:
     def __init__(self, start: float, duty: float | None) -> None:
         self.start, self.duty = start, duty
         self.busy_s = self.idle_s = self.longest_s = 0.0
-        self.units = 0
-        self.device_time = False
+        self.units, self.device_time = 0, False
 
     def ended(self, busy_s: float, device_time: bool) -> None:
         self.busy_s += busy_s
@@ -107,12 +106,13 @@ class _Span:
         if busy_s > self.longest_s:
             self.longest_s = busy_s
 
+    def whole_s(self) -> float:
+        """How long its cycles last when all idle is paid: cut earlier, it reads above the duty that was held."""
+        return self.busy_s / self.duty if self.duty else 0.0
+
     def closes(self) -> float:
-        """When to report while idling: from 2 s on when the owed idle has passed (half a cycle reads high), by 4 s."""
-        if not self.busy_s or self.duty is None:
-            return self.start + REPORT_S
-        whole = self.busy_s / self.duty if self.duty > 0.0 else 0.0
-        return self.start + min(max(REPORT_S, whole), REPORT_LATEST_S)
+        """When to report while idling: after whole cycles, from 2 s on, and by 4 s."""
+        return self.start + min(max(REPORT_S, self.whole_s()), REPORT_LATEST_S)
 
     def report(self, now: float, wall: float, device: str) -> dict[str, Any]:
         window = now - self.start
@@ -141,8 +141,10 @@ class Unit:
     def busy(self, seconds: float) -> None:
         """Charge `seconds` of the device's own time (a CUDA event, a Metal command buffer) in place of wall time,
         which includes the wait for others beside a busy GPU. Call it inside the block; several calls add up.
-        ValueError for anything but a finite number >= 0.
+        ValueError for anything but a finite number >= 0, RuntimeError after the block.
         """
+        if self._duty._owner != threading.get_ident():
+            raise RuntimeError("unit.busy: must be called inside the unit's block")
         self._duty._device_s = (self._duty._device_s or 0.0) + _number("unit.busy", seconds, least=0.0)
 
 
@@ -152,22 +154,25 @@ class Duty:
     `ctl` is the runner's `Control`: its `gpu_duty` decides, its stop and pause hold at every unit. With None,
     `set()` decides. `events` is the path that gets a `gpu_duty` report every two seconds. `device` is what the
     reports name: "gpu", or "cpu" for a stand-in that computes there. `sync` is called at the end of each unit,
-    inside its time: ``sync=mx.synchronize`` for work that returns before the device is done.
+    inside its time: ``sync=mx.synchronize`` for work that returns before the device is done. `longest_s` keeps
+    units that `scale()` sizes under so many seconds too, for a program that draws frames.
 
     One unit runs at a time: threads take turns in the order they asked; a unit inside a unit belongs to the outer
-    one. `idle_s` are the seconds that the governor held units back (pauses are not in it), `busy_s` those of all
-    units, `units` their number. `close()` is there for the last report and need not be reached.
+    one, so never leave a block across an ``await``. `idle_s` are the seconds that the governor held units back
+    (pauses are not in it), `busy_s` those of all units, `units` their number. `close()` need not be reached.
     """
 
     def __init__(
         self, ctl: Any, events: str | os.PathLike[str] | None = None, *, device: str = "gpu",
-        sync: Callable[[], object] | None = None, clock: Callable[[], float] = time.perf_counter,
+        sync: Callable[[], object] | None = None, longest_s: float | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:  # fmt: skip
+        if ctl is not None and not hasattr(ctl, "safe_point"):
+            raise TypeError(f"ctl: must be a Control, or None for a duty that set() gives; found {ctl!r:.80}")
         self._ctl = ctl
-        self._events = None if events is None else os.fspath(events)
-        self._device = device
-        self._sync = sync
-        self._clock = clock  # perf_counter: time.monotonic has steps of 16 ms on Windows
+        self._events = None if events is None else os.path.abspath(events)
+        self._device, self._sync, self._clock = device, sync, clock  # time.monotonic has steps of 16 ms on Windows
+        self._longest_s = math.inf if longest_s is None else _number("longest_s", longest_s, least=0.0)
         self._asked: float | None = None
         self._closed = self._said_unwritable = self._torn = False
         self._reset()
@@ -192,7 +197,6 @@ class Duty:
 
     def unit(self, label: str | None = None) -> Unit:
         """One unit, as a context manager; entering it waits, and raises the control module's `Stopped`.
-
         `label` keeps kinds of units apart for `scale()`: "prefill" and "decode". RuntimeError after `close()`.
         """
         if self._closed:
@@ -200,17 +204,15 @@ class Duty:
         return self._kinds.get(label) or self._kinds.setdefault(label, Unit(self))
 
     def scale(self, label: str | None = None) -> float:
-        """How much of your full size the next unit of this kind should be: 0.01 to 1.0.
-
-        One unit then fits the duty's share of a second. 1.0 without a duty. The first unit under a duty is a probe
-        at 0.01; from one unit to the next a size at most doubles.
+        """How much of your full size the next unit of this kind should be: 0.01 to 1.0, and 1.0 without a duty.
+        One unit then fits the duty's share of a second, and `longest_s`. Under a duty, before any unit of this kind,
+        it is 0.01: a probe; from one unit to the next a size at most doubles.
         """
         kind = self._kinds.get(label) or self._kinds.setdefault(label, Unit(self))
-        return kind._sizes.factor(self.duty)
+        return kind._sizes.factor(self.duty, self._longest_s)
 
     def set(self, duty: float | None) -> None:
         """Put `duty` in force from any thread, at once; None lifts the limit, a number is clamped into 0..1.
-
         ValueError for anything else. RuntimeError with a control document, which alone decides then.
         """
         if self._ctl is not None:
@@ -228,9 +230,7 @@ class Duty:
             self._changed.notify_all()
         if hasattr(self._ctl, "wake"):
             self._ctl.wake()
-        if self._owner == threading.get_ident():
-            self._report(self._clock())
-        elif self._turn.acquire(False):  # else the thread whose turn it is writes the report
+        if self._turn.acquire(False):  # else the thread whose turn it is writes the report
             self._pass_turn()
 
     def __enter__(self) -> Duty:
@@ -246,8 +246,8 @@ class Duty:
             return
         if self._queue or not self._turn.acquire(False):
             self._await_turn()
-        self._owner = me
         try:
+            self._owner = me
             self._hold()
         except BaseException:
             self._pass_turn()
@@ -261,50 +261,47 @@ class Duty:
             if now >= (closes := self._span.closes()):
                 self._report(now)
                 continue
-            paused_s = self._wait(min(due, closes, now + SLICE_S) - now)
-            before, now = now, self._clock()
-            idle_s = max(now - before - paused_s, 0.0)
-            self.idle_s += idle_s
-            self._span.idle_s += idle_s
-            duty = self._noticed(now)
+            self._wait(min(due, closes, now + SLICE_S) - now)
+            duty = self._noticed(now := self._clock())
         if now - self._span.start >= REPORT_S:  # here a cycle is whole
             self._report(now)
         self._pace.began(now, duty)
 
     def _end(self, sizes: _Sizes) -> None:
-        if self._depth:
-            self._depth -= 1
+        if self._depth or not self._owner:  # nobody's turn: a fork's child leaves the block of its parent
+            self._depth = max(self._depth - 1, 0)
             return
         try:
-            if self._sync is not None:
-                self._sync()
-        finally:
-            now = self._clock()
-            device_s, self._device_s = self._device_s, None
-            self._pace.busy = busy_s = now - self._pace.start if device_s is None else device_s
-            self.busy_s += busy_s
-            self.units += 1
-            self._span.ended(busy_s, device_s is not None)
-            sizes.ended(busy_s)
-            if now - self._span.start >= REPORT_LATEST_S:
-                self._report(now)
+            try:
+                if self._sync is not None:
+                    self._sync()
+            finally:
+                now = self._clock()
+                device_s, self._device_s = self._device_s, None
+                self._pace.busy = busy_s = now - self._pace.start if device_s is None else device_s
+                self.busy_s += busy_s
+                self.units += 1
+                self._span.ended(busy_s, device_s is not None)
+                sizes.ended(busy_s)
+                if now - self._span.start >= REPORT_LATEST_S:
+                    self._report(now)
+                self._noticed(now)
+        finally:  # whatever failed or interrupted: the next unit must wait again
             self._pass_turn()
 
-    def _safe_point(self) -> float:
-        """The control document's word: raises its `Stopped`, holds its pause. The seconds held."""
+    def _safe_point(self) -> None:
+        """The control document's word: raises its `Stopped`, holds its pause."""
         if self._closed:
             raise _stopped()
-        if self._ctl is None:
-            return 0.0
-        before = self._ctl.paused_s
-        self._ctl.safe_point()
-        if held_s := self._ctl.paused_s - before:
-            self._pace.forget()
-        return held_s
+        if self._ctl is not None:
+            paused_s = self._ctl.paused_s
+            self._ctl.safe_point()
+            if self._ctl.paused_s != paused_s:
+                self._pace.forget()
 
-    def _wait(self, seconds: float) -> float:
-        """Wait, at most `seconds`; anything that changes ends it early. The seconds of it that were a pause."""
-        ctl = self._ctl
+    def _wait(self, seconds: float) -> None:
+        """Idle, at most `seconds`; anything that changes ends it early. A pause is held after it, and is no idle."""
+        ctl, before = self._ctl, self._clock()
         if ctl is None:
             with self._changed:
                 if self._asked == self._span.duty and not self._closed:
@@ -313,9 +310,12 @@ class Duty:
             time.sleep(min(seconds, POLL_S))  # an older control.py beside us
         else:
             seq = ctl.seq
-            if ctl.gpu_duty == self._span.duty and not self._closed:
+            if ctl.gpu_duty == self._span.duty and not (self._closed or ctl.stop or ctl.pause):
                 ctl.wait(seconds, newer_than=seq)
-        return self._safe_point()
+        idle_s = max(self._clock() - before, 0.0)
+        self.idle_s += idle_s
+        self._span.idle_s += idle_s
+        self._safe_point()
 
     def _noticed(self, now: float) -> float | None:
         """The duty in force. Where it is another one, the report ends here, for none may span two."""
@@ -324,8 +324,7 @@ class Duty:
             self._report(now)
             self._span.duty = duty
             self._pace.forget()
-            fault = getattr(self._ctl, "gpu_duty_fault", None)
-            if fault is not None:
+            if fault := getattr(self._ctl, "gpu_duty_fault", None):
                 self._write({"t": round(time.time(), 6), "kind": "log", "level": "warn", "msg": fault})
         return duty
 
@@ -333,9 +332,9 @@ class Duty:
         """Stand in line: threads come in the order in which they asked."""
         ticket = threading.Lock()
         ticket.acquire()
-        self._queue.append(ticket)
-        self._offer_turn()
         try:
+            self._queue.append(ticket)
+            self._offer_turn()
             ticket.acquire()
         except BaseException:  # Ctrl-C: leave the line, or hand on the turn that came in this very moment
             with self._gate:
@@ -360,7 +359,7 @@ class Duty:
     def _report(self, now: float) -> None:
         """End the interval at `now`, write what it held, begin the next one under the same duty."""
         span, self._span = self._span, _Span(now, self._span.duty)
-        if now - span.start >= REPORT_SHORTEST_S:
+        if now - span.start >= max(min(span.whole_s(), REPORT_S), REPORT_SHORTEST_S):
             self._write(span.report(now, time.time(), self._device))
 
     def _write(self, event: dict[str, Any]) -> None:
@@ -376,7 +375,8 @@ class Duty:
             fault = str(refused)
         if fault and not self._said_unwritable:
             self._said_unwritable = True
-            sys.stderr.write(f"{self._events}: must take gpu_duty reports; found: {fault}. The work goes on.\n")
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be gone, or never was
+                sys.stderr.write(f"{self._events}: must take gpu_duty reports; found: {fault}. The work goes on.\n")
 
 
 def _number(name: str, value: Any, least: float = -math.inf) -> float:

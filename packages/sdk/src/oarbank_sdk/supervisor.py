@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from oarbank_sdk.control import Control
+from oarbank_sdk.control import EXIT_STOPPED, Control
 
 __all__ = ["Supervisor"]
 
@@ -53,23 +53,29 @@ class Supervisor:
         self._grace_s = stop_grace_s
         self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._told_duty: float | None = None
-        self._told_pause = False
-        self._terminated = False
+        self._told_pause = self._terminated = self._ended = False
 
     def run(self) -> int:
         """Start the process and follow it to its end; its exit code, or 128 + n when signal n ended it.
 
         On the main thread only (RuntimeError elsewhere), because that is where nudges arrive. A stop, SIGTERM or
-        Ctrl-C ends the process; Ctrl-C is raised again after that. OSError when it cannot be started.
+        Ctrl-C ends the process; Ctrl-C is raised again after that. With a stop in force already nothing is started,
+        and 75 comes back. OSError when the program cannot be started; RuntimeError when the first callback hangs.
         """
         ctl = Control()
+        self._calls = queue.SimpleQueue()
+        self._told_duty, self._told_pause = None, False
+        self._terminated = self._ended = False
+        if ctl.stop:
+            return EXIT_STOPPED
         env = {name: value for name, value in os.environ.items() if name not in _OURS}
         caller = threading.Thread(target=self._call, name="oarbank-supervisor", daemon=True)
         caller.start()
         try:
             with self._terminating(ctl):
                 self._tell(ctl)
-                self._called(self._grace_s)
+                if not self._called(self._grace_s):
+                    raise RuntimeError(f"gpu_duty: must return within {self._grace_s:g} s; nothing was started")
                 child = subprocess.Popen(self._argv, env=env)
                 threading.Thread(target=lambda: (child.wait(), ctl.wake()), daemon=True).start()
                 try:
@@ -78,8 +84,8 @@ class Supervisor:
                     if child.poll() is None:
                         self._end(child)
         finally:
+            self._ended = True  # what is still in the line is of no use to anybody
             self._calls.put(None)
-            caller.join(self._grace_s)
         return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
     def _follow(self, ctl: Control, child: subprocess.Popen[bytes]) -> None:
@@ -95,7 +101,8 @@ class Supervisor:
         if duty != self._told_duty:
             self._told_duty = duty
             if (tell := self._gpu_duty) is not None:
-                self._calls.put(lambda: tell(duty))
+                # One that a newer duty has overtaken in the line is not worth a call.
+                self._calls.put(lambda: self._told_duty != duty or tell(duty))
         if paused != self._told_pause:
             self._told_pause = paused
             if (hold := self._pause) is not None:
@@ -104,26 +111,30 @@ class Supervisor:
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """`stop()`, SIGTERM, and SIGKILL at the end of the grace; all of it within the grace."""
         until = time.monotonic() + self._grace_s
-        if self._stop is not None:
-            self._calls.put(self._stop)
-            self._called(self._grace_s)
-        child.terminate()
         try:
+            if self._stop is not None:
+                self._calls.put(self._stop)
+                self._called(self._grace_s)
+            child.terminate()
             child.wait(max(until - time.monotonic(), 0.0))
-        except subprocess.TimeoutExpired:
+        except BaseException as fault:  # the grace is over, or a second Ctrl-C: nothing is left behind
             child.kill()
             child.wait()
+            if not isinstance(fault, subprocess.TimeoutExpired):
+                raise
 
-    def _called(self, limit_s: float) -> None:
-        """Wait, at most `limit_s`, until every callback so far has returned."""
+    def _called(self, limit_s: float) -> bool:
+        """Wait, at most `limit_s`, until every callback so far has returned; whether they have."""
         done = threading.Event()
         self._calls.put(done.set)
-        done.wait(limit_s)
+        return done.wait(limit_s)
 
     def _call(self) -> None:
-        while (call := self._calls.get()) is not None:
+        calls = self._calls
+        while (call := calls.get()) is not None:
             try:
-                call()
+                if not self._ended:
+                    call()
             except Exception:
                 _log.exception("supervisor: a callback failed; the process runs on")
 
@@ -148,7 +159,11 @@ def main(argv: list[str] | None = None) -> int:
     if not words:
         print("supervisor: must be given a program to run; found none", file=sys.stderr)
         return 2
-    return Supervisor(words).run()
+    try:
+        return Supervisor(words).run()
+    except OSError as fault:
+        print(f"supervisor: {words[0]}: must be a program; found: {fault.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ Python and nothing of ours. Never writes over anything: DIR must be new or empty
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shlex
 import sys
 from importlib.resources import files
 from pathlib import Path
 
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")  # short enough for every contract it goes into
 _VENDORED = ("control.py", "duty.py")
 _TEMPLATE = (
     "README.md",
@@ -41,10 +43,9 @@ class New:
         folder = Path(ns.dir)
         name = ns.name or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
         if not _NAME.fullmatch(name):
-            print(
-                f"--name: must be lower-case letters, digits and dashes, a letter first; found {name[:80]!r}",
-                file=sys.stderr,
-            )
+            told = "--name:" if ns.name else f"{ns.dir}: the folder's name, taken as the short name,"
+            must = "must be lower-case letters, digits and dashes, a letter first, 40 at most"
+            print(f"{told} {must}; found {name[:80]!r}. Give another with --name.", file=sys.stderr)
             return 2
         try:
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -54,9 +55,11 @@ class New:
         except OSError as fault:
             print(f"{ns.dir}: must be a folder that can be written; found: {fault.strerror}", file=sys.stderr)
             return 2
+        # Inside a Hatch environment the command is reached through Hatch, from the checkout.
+        command = "hatch run conform" if "HATCH_ENV_ACTIVE" in os.environ else "oarbank-sdk conform"
         print(
-            f"{ns.dir}: a runner that holds a duty. Prove it:\n\n"
-            f"    oarbank-sdk conform {ns.dir}\n\n"
+            f"{ns.dir}: {name}, a runner that holds a duty. Prove it:\n\n"
+            f"    {command} {shlex.quote(os.path.abspath(ns.dir))}\n\n"
             "Then put your own work into `work()` in runner.py, and read README.md there."
         )
         return 0

@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ class Validate:
         """Declare the arguments."""
         parser.epilog = "KIND is one of: " + ", ".join(catalogue.kinds())
         parser.add_argument("kind", metavar="KIND", help="a contract, such as runner-control-1")
-        parser.add_argument("files", metavar="FILE", nargs="+", help="a document; - for standard input")
+        parser.add_argument("files", metavar="FILE", nargs="+", help="a document, or one a line in *.ndjson; - for stdin")
         parser.add_argument("--json", action="store_true", help="one JSON object a file, and nothing else")
 
     def run(self, ns: argparse.Namespace) -> int:
@@ -50,14 +51,25 @@ class Validate:
                 print(f"{name}: must be a file that can be read; found: {fault.strerror}.", file=sys.stderr)
                 worst = 2
                 continue
-            verdict = judge(ns.kind, _as_json(ns.kind, name, data))
-            _print(name, verdict, as_json=ns.json)
-            worst = max(worst, 0 if verdict.valid else 1)
+            for place, document in _documents(ns.kind, name, data):
+                verdict = judge(ns.kind, document)
+                _print(place, verdict, as_json=ns.json)
+                worst = max(worst, 0 if verdict.valid else 1)
         return worst
 
 
 def _read(name: str) -> bytes:
     return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+
+
+def _documents(kind: str, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The documents of a file, each with its place: an events file or a sampler's output holds one a line."""
+    if not name.endswith((".ndjson", ".jsonl")):
+        yield name, _as_json(kind, name, data)
+        return
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.strip():
+            yield f"{name}:{number}", line
 
 
 def _as_json(kind: str, name: str, data: bytes) -> bytes:

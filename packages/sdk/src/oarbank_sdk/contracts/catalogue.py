@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -27,7 +28,9 @@ class UnknownKind(KeyError):
         self.kind = kind
 
     def __str__(self) -> str:
-        return f"kind: must be one of {', '.join(kinds())}; found {self.kind!r}"
+        near = get_close_matches(self.kind, kinds(), 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"kind: must be one of {', '.join(kinds())}; found {self.kind!r}.{hint}"
 
 
 def kinds() -> list[str]:

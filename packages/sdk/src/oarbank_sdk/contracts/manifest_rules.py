@@ -1,15 +1,17 @@
 """The cross rules of a module's manifest that concern runners: what one table says about another.
 
 Takes a manifest that its schema accepts. A capability that is not known is kept and only warned about, because a later
-host may know it. Pure, standard library only.
+host may know it. So is a key, and that only where it looks like a known one: tables are open, and hosts have keys of
+their own. Pure, standard library only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from oarbank_sdk.contracts import catalogue
 from oarbank_sdk.contracts.faults import Fault, found, nearest, pointer
 from oarbank_sdk.paths import portable_path_fault
 
@@ -76,11 +78,39 @@ def manifest_faults(value: Any) -> Iterator[Fault]:
 
 
 def manifest_warnings(value: Any) -> Iterator[Fault]:
-    """Yield advice: runner capabilities that no host is known to read."""
+    """Yield advice: runner capabilities that no host is known to read, and keys that look misspelt."""
     for i, name in enumerate(value["runner"].get("capabilities", [])):
         if name not in RUNNER_CAPABILITIES:
             message = f"must be a known capability to have an effect; found {name}{nearest(name, RUNNER_CAPABILITIES)}"
             yield Fault(pointer(("runner", "capabilities", i)), "unknown-capability", message)
+    root = catalogue.schema("module-manifest-1")
+    yield from _misspelt(value, root, root, ())
+
+
+def _misspelt(value: Any, schema: Any, root: Any, at: tuple[str | int, ...]) -> Iterator[Fault]:
+    """Walk the tables whose keys the schema lists; one with free keys, such as an environment, is left alone."""
+    schema = _table(schema, root)
+    if isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from _misspelt(one, schema.get("items", {}), root, (*at, i))
+    known: Mapping[str, Any] = schema.get("properties", {})
+    if not isinstance(value, dict) or not known:
+        return
+    for key, child in value.items():
+        if key in known:
+            yield from _misspelt(child, known[key], root, (*at, key))
+        elif guess := nearest(key, known.keys() - value.keys()):
+            message = f"must be a known key to have an effect; found {found(key)}{guess}"
+            yield Fault(pointer((*at, key)), "unknown-key", message)
+
+
+def _table(schema: Any, root: Any) -> Any:
+    """Follow a schema to the one that lists the keys: through a reference, and past the null of an open choice."""
+    for option in schema.get("anyOf", []):
+        if option.get("type") != "null":
+            return _table(option, root)
+    ref = schema.get("$ref", "")
+    return root["$defs"][ref.removeprefix("#/$defs/")] if ref.startswith("#/$defs/") else schema
 
 
 def _program(at: tuple[str, ...], program: Any) -> Iterator[Fault]:

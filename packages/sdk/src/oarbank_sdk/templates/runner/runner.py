@@ -31,9 +31,11 @@ def work(state: int) -> int:
 def run(args: argparse.Namespace) -> int:
     """Do the task in the spec; the exit status."""
     ctl = Control(args.workdir)                      # first: it installs the nudge handler
-    with open(args.spec, encoding="utf-8") as file:
-        spec = json.load(file)
-    units = spec["payload"].get("units")
+    try:
+        with open(args.spec, encoding="utf-8") as file:
+            units = json.load(file)["payload"]["units"]
+    except (OSError, ValueError, LookupError, TypeError) as fault:
+        return fail(args.workdir, "bad_spec", f"{args.spec}: must be a spec with /payload/units; found: {fault!r}", 2)
     if not isinstance(units, int) or isinstance(units, bool) or units < 1:
         return fail(args.workdir, "bad_spec", f"/payload/units: must be a whole number, 1 or more; found {units!r}", 2)
     duty = Duty(ctl, events=args.events, device=DEVICE)
@@ -64,9 +66,8 @@ def fail(workdir: str, code: str, detail: str, status: int) -> int:
 
 def doctor() -> int:
     """What this machine lacks, on one line; exit 0 also when something does."""
-    found = {"runner_protocol": {"supported": [1]}, "health": "healthy", "capabilities": [], "checks": []}
-    found["attrs"] = {"platform": os.environ.get("OARBANK_PLATFORM", "")}
-    print(json.dumps(found))
+    attrs = {"platform": os.environ.get("OARBANK_PLATFORM", "")}
+    print(json.dumps({"runner_protocol": {"supported": [1]}, "health": "healthy", "attrs": attrs, "checks": []}))
     return 0
 
 
