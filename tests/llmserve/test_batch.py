@@ -153,6 +153,17 @@ def test_stop_in_the_middle_of_a_completion_leaves_it_unwritten() -> None:
     assert not bench.duty.open
 
 
+def test_tokens_of_the_prompt_in_flight_are_known_and_only_while_it_is() -> None:
+    bench = Bench({"a": HELLO, "b": HELLO}, ctl=FakeControl({11: stop}))
+    before = bench.batch.unfinished_tokens
+    with pytest.raises(Stopped):
+        bench.run()
+    done = Bench({"a": HELLO})
+    done.run()
+
+    assert (before, bench.batch.unfinished_tokens, done.batch.unfinished_tokens) == (None, 1, None)
+
+
 def test_stop_that_comes_out_of_the_governor_is_no_fault_of_the_prompt() -> None:
     bench = Bench({"a": HELLO})
 

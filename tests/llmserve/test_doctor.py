@@ -40,10 +40,15 @@ def test_last_line_is_the_document_and_nothing_is_written(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
-def test_missing_backend_is_a_failed_check_with_the_end_of_the_cause(tmp_path: Path) -> None:
-    answer = json.loads(doctor(tmp_path, "--json").stdout.splitlines()[-1])
+def test_backend_without_an_engine_is_a_failed_check_whatever_is_installed(tmp_path: Path) -> None:
+    packages, folder = tmp_path / "packages", tmp_path / "data"
+    packages.mkdir()
+    folder.mkdir()
+    (packages / "mlx_lm.py").write_text("")
+    answer = json.loads(doctor(folder, "--json", path=packages).stdout.splitlines()[-1])
 
-    assert answer["checks"][0] == {"name": "backend mlx", "ok": False, "detail": "No module named 'mlx_lm'"}
+    assert (answer["checks"][0]["name"], answer["checks"][0]["ok"]) == ("backend mlx", False)
+    assert answer["checks"][0]["detail"].startswith("this version has no MLX engine")
     assert "mlx" not in answer["attrs"]["backends"]
 
 
@@ -57,6 +62,7 @@ def test_person_gets_a_table(tmp_path: Path) -> None:
 
 BROKEN: list[tuple[str, str, str]] = [
     # behaviour                        the package's code                                         detail
+    ("it is missing", "import nobody_has_this", 'pip install "oarbank-llmserve[llamacpp]"'),
     ("it raises", "raise OSError('libgomp.so.1: cannot open\\nlast line')", "last line"),
     ("it exits", "import sys; sys.exit('gone')", "gone"),
     (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -97,9 +99,37 @@ def test_known_backends_have_the_stand_in_last() -> None:
     assert engines.load("stub").device() == "cpu"
 
 
-def test_missing_backend_tells_the_end_of_the_cause() -> None:
-    with pytest.raises(engines.NoBackend, match=r"^backend mlx: No module named 'mlx_lm'$"):
+def test_backend_without_an_engine_says_so_whatever_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mlx_lm.py").write_text("raise AssertionError('nobody may import it')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(engines.NoBackend, match=r"^backend mlx: this version has no MLX engine\. Take a \.gguf file"):
         engines.load("mlx")
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (
+            "raise ModuleNotFoundError(\"No module named 'llama_cpp'\", name='llama_cpp')",
+            "backend llamacpp: No module named 'llama_cpp'. Get it with: pip install \"oarbank-llmserve[llamacpp]\"",
+        ),
+        ("raise OSError('libgomp.so.1: cannot open')", "backend llamacpp: libgomp.so.1: cannot open"),
+    ],
+)
+def test_missing_backend_tells_the_end_of_the_cause_and_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, line: str
+) -> None:
+    (tmp_path / "llama_cpp.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    with pytest.raises(engines.NoBackend) as raised:
+        engines.load("llamacpp")
+
+    assert str(raised.value) == line
+    extra = tomllib.loads(Path("packages/llmserve/pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(engines._EXTRAS) == set(extra)
 
 
 @pytest.mark.parametrize(
@@ -112,17 +142,6 @@ def test_missing_backend_tells_the_end_of_the_cause() -> None:
 )
 def test_end_of_a_cause_is_one_line(cause: BaseException, expected: str) -> None:
     assert engines.end_of(cause) == expected
-
-
-def test_package_without_an_engine_is_no_backend(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mlx_lm.py").write_text("")  # type: ignore[operator]
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "mlx_lm", raising=False)
-    try:
-        with pytest.raises(engines.NoBackend, match="has no engine for it"):
-            engines.load("mlx")
-    finally:
-        sys.modules.pop("mlx_lm", None)
 
 
 def test_nothing_heavy_is_imported_before_a_backend_is_asked_for() -> None:

@@ -36,6 +36,23 @@ def test_model_that_is_not_there_is_the_nodes_fault(data: Path) -> None:
     assert (answer.reason, answer.exit, answer.fault) == ("llmserve/no_model", 3, "host")
 
 
+@pytest.mark.parametrize(
+    ("begins", "detail"),
+    [
+        (b"I am a text file.\n", "model m.gguf: must be a GGUF file; its first bytes are b'I am'. Fetch it again"),
+        (b"", "model m.gguf: must be a GGUF file; it is empty. Fetch it again"),
+        (b"GGU", "its first bytes are b'GGU'"),
+    ],
+)
+def test_file_that_does_not_begin_as_a_model_is_refused(data: Path, begins: bytes, detail: str) -> None:
+    (data / "models/m.gguf").write_bytes(begins)
+    answer = find_model(str(data), "m.gguf")
+
+    assert isinstance(answer, Refusal)
+    assert (answer.reason, answer.exit, answer.fault) == ("llmserve/no_model", 3, "host")
+    assert detail in answer.detail
+
+
 @pytest.mark.parametrize("data_dir", [None, ""])
 def test_without_a_data_directory_there_is_no_model(data_dir: str | None) -> None:
     answer = find_model(data_dir, "m.gguf")
@@ -79,4 +96,4 @@ def test_no_name_makes_anything_be_opened_outside_models(data: Path, monkeypatch
         _opened = None
 
     assert [type(answer).__name__ for answer in found] == ["Found", "Refusal"]
-    assert opened == [str(data / "models/m.gguf")]  # the hook hears, and heard nothing else
+    assert opened == [str(data / "models/m.gguf")] * 2  # its first bytes were read; the hook hears, and no more

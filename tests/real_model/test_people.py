@@ -37,7 +37,11 @@ def test_completions_are_printed_and_the_closing_figures(tmp_path: Path, model: 
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("text.gguf", "--model text.gguf: must be a GGUF file; its first bytes are b'I am'"),
+        (
+            "text.gguf",
+            "--model text.gguf: must be a GGUF file; its first bytes are b'I am'. Fetch it again, or name another",
+        ),
+        ("empty.gguf", "--model empty.gguf: must be a GGUF file; it is empty. Fetch it again, or name another"),
         ("half.gguf", "--model half.gguf: llama.cpp does not load it"),
     ],
 )

@@ -43,6 +43,12 @@ sys.exit(Supervisor([sys.executable, "-c", sys.argv[1]], gpu_duty=follow, pause=
 """
 
 
+def as_agents_do() -> None:
+    """In the child, before the exec: an early nudge is lost; Ctrl-C works also where it was ignored for us."""
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Workload:
     """A supervised process, steered as an agent steers it."""
 
@@ -54,7 +60,7 @@ class Workload:
         self.process = subprocess.Popen(
             [sys.executable, "-c", WORKLOAD, child, str(grace_s)],
             env={**os.environ, "OARBANK_WORKDIR": str(workdir)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=as_agents_do,
         )  # fmt: skip
 
     def say(self, **fields) -> None:

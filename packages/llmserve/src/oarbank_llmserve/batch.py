@@ -90,6 +90,12 @@ class Batch:
         self._threads: int | None = None
         self._prompts: list[list[int] | str] = []  # tokens, or why there are none
         self._room = 0
+        self._written: _Written | None = None
+
+    @property
+    def unfinished_tokens(self) -> int | None:
+        """How many tokens the prompt in flight has; None between prompts. For whoever ends a batch early."""
+        return None if self._written is None else self._written.tokens
 
     def prepare(self) -> None:
         """Tokenize all prompts, then make room for the longest: part of the load, before the first phase."""
@@ -113,6 +119,7 @@ class Batch:
             completion = self._complete(index, tokens, chunks)
             sink.put(completion)
             self.totals.count(completion)
+            self._written = None
             self._progress(self.totals.prompts, self.totals.tokens)
         return self.totals
 
@@ -122,7 +129,7 @@ class Batch:
         if len(tokens) > self._room:
             error = f"the prompt has {len(tokens)} tokens, and the model takes {self._room} at most"
             return Completion(index, "", 0, len(tokens), "error", error)
-        written = _Written(self._job)
+        self._written = written = _Written(self._job)
         try:
             token = self._prefill(tokens, chunks)
             room = self._room - len(tokens)

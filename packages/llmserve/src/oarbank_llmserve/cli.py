@@ -1,12 +1,14 @@
-"""`oarbank-llmserve batch|doctor`: for people. Arguments in, calls, an exit status out.
+"""`oarbank-llmserve batch|doctor`: for people. Calls in, an exit status out; arguments.py says what may be typed.
 
-Exit status: 0 all prompts completed, 1 some were not, 2 wrong use, 3 the backend does not load here, 130 ended by
-Ctrl-C (what is printed stays whole). Wrong input is one line on stderr. No rule about jobs, models or duties is here.
+Exit status: 0 all prompts completed, 1 some were not, 2 wrong use, 3 the backend does not load here or the output
+cannot be written, 130 ended by Ctrl-C (what is printed stays whole). Whatever goes wrong is one line on stderr. No rule
+about jobs, models or duties is here.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -15,12 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from oarbank_llmserve import engines
+from oarbank_llmserve import arguments, engines
 from oarbank_llmserve.batch import Batch
-from oarbank_llmserve.job import BACKENDS, Job, Refusal, backend_for, read_payload
-from oarbank_llmserve.models import kind_of
+from oarbank_llmserve.job import Job, Refusal, backend_for, read_payload
+from oarbank_llmserve.models import look_at
 from oarbank_llmserve.result import Spent
-from oarbank_llmserve.screen import Screen, closing
+from oarbank_llmserve.screen import CannotPrint, Screen, closing
 from oarbank_sdk.duty import Duty
 
 INTERRUPTED = 130  # as shells report SIGINT
@@ -36,75 +38,72 @@ class UsageError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line's entry point; returns the exit status."""
-    args = _parser().parse_args(argv)
     try:
-        if args.command == "doctor":
-            from oarbank_llmserve import doctor
-
-            return doctor.main(as_json=args.json)
-        return _batch(args)
+        try:
+            status = _command(arguments.parser().parse_args(argv))
+        except SystemExit as ended:  # --help, --version or wrong use
+            status = int(ended.code or 0)
+        sys.stdout.flush()  # here, where a full disk still gets an answer
+        return status
     except UsageError as wrong:
-        print(wrong, file=sys.stderr)
-        return wrong.status
+        return _told(str(wrong), wrong.status)
     except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _told("", 1)
+    except CannotPrint as fault:
+        return _told(str(fault), 3)
+    except OSError as fault:
+        return _told(f"stdout: must take what is printed; {fault.strerror}", 3)
     except KeyboardInterrupt:
-        print("Ctrl-C: nothing was completed yet", file=sys.stderr)
-        return INTERRUPTED
+        return _told("Ctrl-C: nothing was completed yet", INTERRUPTED)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="oarbank-llmserve", description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    batch = commands.add_parser("batch", help="complete each line of a file")
-    batch.add_argument("prompts", help="a UTF-8 text file, one prompt a line (empty lines are left out); - for stdin")
-    batch.add_argument("--model", metavar="FILE.gguf", help="the model; not needed for the backend stub")
-    batch.add_argument("--duty", type=_duty, metavar="D", help="share of the time the device is kept busy, up to 1")
-    batch.add_argument("--backend", choices=BACKENDS, default="auto", help="default: by what the model is")
-    batch.add_argument("--max-tokens", type=int, default=256, metavar="N", help="new tokens for each prompt at most")
-    batch.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end a completion here; may repeat")
-    batch.add_argument("--threads", type=_threads, metavar="N", help="CPU threads (default: half of the CPUs)")
-    batch.add_argument("--events", metavar="FILE", help="append the duty's reports to this file")
-    doctor = commands.add_parser("doctor", help="which backends load here")
-    doctor.add_argument("--json", action="store_true", help="one line of JSON, as agents read it")
-    return parser
+def _told(line: str, status: int) -> int:
+    """Say `line`, and leave nothing in a stream that takes nothing: the interpreter would fail on it at its end."""
+    with contextlib.suppress(OSError):
+        if line:
+            print(line, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return status
 
 
-def _duty(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and up to 1; found {text[:80]}")
-    return value
+def _command(args: argparse.Namespace) -> int:
+    if args.command == "doctor":
+        from oarbank_llmserve import doctor
 
-
-def _threads(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 1024; found {text[:80]}")
-    return int(text)
+        return doctor.main(as_json=args.json)
+    return _batch(args)
 
 
 def _batch(args: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a console may not know every character
     job, model = _job(args)
-    if args.events is not None and not Path(args.events).absolute().parent.is_dir():
-        raise UsageError(f"--events: must lie in a folder that is there; found {args.events}")
+    _check_events(args.events)
     try:
         backend = engines.load(job.backend)
     except engines.NoBackend as missing:
         raise UsageError(str(missing), 3) from None
-    duty = Duty(None, events=args.events, device=backend.device())
-    duty.set(args.duty)
-    engine = _open(backend, model, duty)
-    try:
-        screen = Screen(len(job.prompts), job.backend, backend.device())
-        return _run(Batch(job, engine, duty, _Person(args.threads), progress=screen.progress), screen, duty)
-    finally:
-        engine.close()
+    with Duty(None, events=args.events, device=backend.device()) as duty:  # its end writes the last report
+        duty.set(args.duty)
+        engine = _open(backend, model, duty)
+        try:
+            screen = Screen(len(job.prompts), job.backend, backend.device())
+            return _run(Batch(job, engine, duty, _Person(args.threads), progress=screen.progress), screen, duty)
+        finally:
+            engine.close()
+
+
+def _check_events(events: str | None) -> None:
+    if events is None:
+        return
+    if Path(events).is_dir():
+        raise UsageError(f"--events: must be a file; found a folder. Name a file in it: {Path(events, 'e.ndjson')}")
+    if not Path(events).absolute().parent.is_dir():
+        raise UsageError(f"--events: must lie in a folder that is there; found {events}. Make the folder first")
 
 
 def _run(batch: Batch, screen: Screen, duty: Duty) -> int:
@@ -122,11 +121,18 @@ def _run(batch: Batch, screen: Screen, duty: Duty) -> int:
         screen.close()
     spent = Spent(time.monotonic() - began_s, duty.idle_s - idle_s)
     if ended == "interrupted":
-        print(f"Ctrl-C: {totals.prompts} of {batch.prompts} prompts were completed, as printed", file=sys.stderr)
-    else:
-        duty.close()
+        print(_interrupted(batch), file=sys.stderr)
+        totals.tokens += batch.unfinished_tokens or 0  # they were made, and took their time
     print(closing(totals, spent, duty.duty), file=sys.stderr)
     return {"": 0, "some": 1, "interrupted": INTERRUPTED}[ended]
+
+
+def _interrupted(batch: Batch) -> str:
+    done, tokens = batch.totals.prompts, batch.unfinished_tokens
+    line = f"Ctrl-C: {done} of {batch.prompts} prompts were completed, as printed"
+    if tokens is None:
+        return line
+    return f"{line}; prompt {done + 1} was not finished, and its {tokens} tokens are left out"
 
 
 def _job(args: argparse.Namespace) -> tuple[Job, Path | None]:
@@ -146,33 +152,52 @@ def _job(args: argparse.Namespace) -> tuple[Job, Path | None]:
     job = read_payload("batch", {**payload, "model": "given"})
     if isinstance(job, Refusal):
         where, _, what = job.detail.removeprefix("payload: /").partition(": ")
-        flag = {"max_tokens": "--max-tokens", "stop": "--stop"}.get(where.partition("/")[0])
-        raise UsageError(f"{flag or f'{args.prompts}: /{where}'}: {what}")
+        flag = "--stop" if where.partition("/")[0] == "stop" else f"{args.prompts}: /{where}"
+        raise UsageError(f"{flag}: {what}")
     return job, None if backend == "stub" else model
 
 
 def _kind(model: Path | None, backend: str) -> str | None:
     if backend == "stub":
+        if model is not None:
+            raise UsageError(
+                f"--model: must be left out with --backend stub, which opens none; found {model}. Leave one of them out"
+            )
         return None
     if model is None:
-        raise UsageError(f"--model: must be given for the backend {backend}. --backend stub needs none.")
+        raise UsageError(
+            f"--model: must be given for the backend {backend}; found none. "
+            "Name a .gguf file, or try --backend stub, which needs none"
+        )
     if not model.exists():
-        raise UsageError(f"--model: must be a file that is there; found nothing at {model}")
-    return kind_of(model)
+        raise UsageError(
+            f"--model: must be a file that is there; found nothing at {model}. "
+            "Name a .gguf file of yours: none comes with this program"
+        )
+    found = look_at(model)
+    if isinstance(found, Refusal):
+        raise UsageError(f"--{found.detail}")
+    return found.kind
 
 
 def _prompts(source: str) -> list[str]:
     name = "stdin" if source == "-" else source
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        text = data.decode("utf-8-sig")
     except OSError as fault:
-        raise UsageError(f"{name}: must be a file that can be read; {fault.strerror}") from None
+        raise UsageError(
+            f"{name}: must be a file that can be read; {fault.strerror}. Name a text file, or - for stdin"
+        ) from None
+    try:
+        text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as fault:
-        raise UsageError(f"{name}: must be UTF-8 text; byte {fault.start} is not") from None
+        raise UsageError(
+            f"{name}: must be UTF-8 text; byte {fault.start} is not (0x{data[fault.start]:02x}). "
+            "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+        ) from None
     prompts = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
     if not prompts:
-        raise UsageError(f"{name}: must hold a prompt a line; found none")
+        raise UsageError(f"{name}: must hold a prompt a line; found none. Write one prompt on each line")
     return prompts
 
 

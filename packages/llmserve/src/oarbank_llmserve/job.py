@@ -103,9 +103,11 @@ def backend_for(backend: str, kind: str) -> str | Refusal:
     """
     fits = {"folder": "mlx", "gguf": "llamacpp"}.get(kind)
     if fits is None:
-        return no_model("model: must be a .gguf file (llamacpp) or a folder (mlx); found another kind of file")
-    if backend not in ("auto", fits):
-        return no_model(f"model: {backend} opens a {'folder' if backend == 'mlx' else '.gguf file'}; found the other")
+        return no_model("model: must be a .gguf file; found a file with another ending. Name a GGUF file")
+    if backend == "llamacpp" and fits != backend:
+        return no_model("model: must be a .gguf file for llamacpp; found a folder. Name the file in it")
+    if backend == "mlx" and fits != backend:
+        return no_model("model: must be a folder for mlx; found a .gguf file. Leave the backend out: llamacpp opens it")
     return fits
 
 

@@ -1,7 +1,7 @@
 """Where a job's model is on this node: one entry of the models folder, and of what kind.
 
-It looks at nothing outside that folder: a name holds no path (job.py), and a link that leads out of it is refused. It
-never opens a model; the engine does that.
+It looks at nothing outside that folder: a name holds no path (job.py), and a link that leads out of it is refused. Of a
+model it reads the first bytes alone, so that a file that is none is refused where no backend is installed, too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oarbank_llmserve.job import Refusal, no_model
+
+_MAGIC = b"GGUF"  # how such a file begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,21 @@ class Found:
     kind: str
 
 
-def kind_of(path: Path) -> str:
-    """What `path` looks like from outside."""
+def look_at(path: Path) -> Found | Refusal:
+    """What is at `path`, where something is; a `.gguf` file must begin as one."""
     if path.is_dir():
-        return "folder"
-    return "gguf" if path.is_file() and path.suffix.lower() == ".gguf" else "other"
+        return Found(path, "folder")
+    if not path.is_file() or path.suffix.lower() != ".gguf":
+        return Found(path, "other")
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except OSError as fault:
+        return no_model(f"model {path.name}: must be a file that can be read; {fault.strerror}")
+    if begins != _MAGIC:
+        what = f"its first bytes are {begins!r}" if begins else "it is empty"
+        return no_model(f"model {path.name}: must be a GGUF file; {what}. Fetch it again, or name another")
+    return Found(path, "gguf")
 
 
 def find_model(data_dir: str | None, name: str) -> Found | Refusal:
@@ -38,6 +50,6 @@ def find_model(data_dir: str | None, name: str) -> Found | Refusal:
             return no_model(f"models/{name}: not on this node. Put it into {folder}")
         if not path.resolve().is_relative_to(folder.resolve()):
             return no_model(f"models/{name}: must not lead out of {folder}")
-        return Found(path, kind_of(path))
+        return look_at(path)
     except OSError as fault:
         return no_model(f"models/{name}: cannot be looked at; {fault.strerror}")

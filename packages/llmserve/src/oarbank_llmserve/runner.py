@@ -7,7 +7,6 @@ A refusal writes failure.json before the exit status that it explains. Nothing h
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from oarbank_llmserve import engines
+from oarbank_llmserve.arguments import OneLineParser
 from oarbank_llmserve.batch import Batch
 from oarbank_llmserve.job import Job, Refusal, backend_for, bad_spec, no_backend, no_model, read_spec
 from oarbank_llmserve.models import find_model
@@ -39,7 +39,7 @@ class Refused(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """`run` or `doctor`; the exit status."""
-    parser = argparse.ArgumentParser(prog="llmserve_runner", description="The runner of the module llmserve.")
+    parser = OneLineParser(prog="llmserve_runner", description="The runner of the module llmserve.")
     commands = parser.add_subparsers(dest="command", required=True)
     run_parser = commands.add_parser("run", help="do one task")
     for name in ("spec", "workdir", "out"):

@@ -18,11 +18,16 @@ from oarbank_llmserve.text import printable
 _REFRESH_S = 0.1
 
 
+class CannotPrint(Exception):
+    """stdout takes no more; the text is one line for a person."""
+
+
 class Screen:
     """A sink that prints. `progress` is for the batch."""
 
     def __init__(self, prompts: int, backend: str, device: str) -> None:
         self._prompts = prompts
+        self._printed = 0
         self._next_s = 0.0
         self._bar: Any = None
         if sys.stderr.isatty():
@@ -47,7 +52,7 @@ class Screen:
         self._bar.start()
 
     def put(self, completion: Completion) -> None:
-        """Print it, or on stderr why there is none."""
+        """Print it, or on stderr why there is none. Raises `CannotPrint`."""
         number = completion.index + 1
         if completion.error is not None:
             self._say(f"prompt {number}: {completion.error}. Skipped; the others run on.")
@@ -55,7 +60,16 @@ class Screen:
         text = f"[{number}] {completion.text}"
         if sys.stdout.isatty():
             text = printable(text)
-        self._print("\n".join(f"    {line}" if line and row else line for row, line in enumerate(text.split("\n"))))
+        try:
+            self._print("\n".join(f"    {line}" if line and row else line for row, line in enumerate(text.split("\n"))))
+        except BrokenPipeError:
+            raise
+        except OSError as fault:
+            raise CannotPrint(
+                f"stdout: must take every completion; {fault.strerror} at prompt {number}. "
+                f"Printed whole before it: {self._printed}. Make room, and start again"
+            ) from None
+        self._printed += 1
 
     def progress(self, prompts: int, tokens: int) -> None:
         """Move the bar, ten times a second at most."""

@@ -1,8 +1,8 @@
 """The seam between the loop and a model: what an engine does, what may go wrong, and which backends there are.
 
 A backend is a module of this package, imported only when somebody asks for it; a missing one is a `NoBackend` with
-the end of the cause. An engine is used from one thread. Each of its calls that works on the device returns only when
-the device is done, so that the caller's unit ends there. To add a backend: one module, one row in `_BACKENDS`.
+the end of the cause and what to do. An engine is used from one thread. Each of its calls that works on the device
+returns only when the device is done, so that the caller's unit ends there. To add a backend: a module of its name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from pathlib import Path
 from typing import Protocol
 
 NAMES = ("mlx", "llamacpp", "stub")  # in the order of preference; the stand-in is last
-_BACKENDS = {  # name: the package it needs, our module
-    "mlx": ("mlx_lm", None),
-    "llamacpp": ("llama_cpp", "llamacpp"),
-    "stub": (None, "stub"),
-}
+_WITHOUT_ENGINE = {"mlx": "this version has no MLX engine. Take a .gguf file, which the backend llamacpp opens"}
+_EXTRAS = ("llamacpp",)  # backends whose packages an extra of ours brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +96,14 @@ class PromptFault(EngineError):
 
 def load(name: str) -> Backend:
     """Import the backend. Raises `NoBackend`."""
-    package, module = _BACKENDS[name]
+    if name in _WITHOUT_ENGINE:
+        raise NoBackend(f"backend {name}: {_WITHOUT_ENGINE[name]}")
     try:
-        if module is not None:
-            return importlib.import_module(f"{__name__}.{module}")  # type: ignore[return-value]
-        importlib.import_module(str(package))
+        return importlib.import_module(f"{__name__}.{name}")  # type: ignore[return-value]
     except (Exception, SystemExit) as cause:  # an import runs anything, and fails in any way
-        raise NoBackend(f"backend {name}: {end_of(cause)}") from None
-    raise NoBackend(f"backend {name}: {package} is here, but this version of llmserve has no engine for it")
+        absent = isinstance(cause, ModuleNotFoundError) and name in _EXTRAS
+        remedy = f'. Get it with: pip install "oarbank-llmserve[{name}]"' if absent else ""
+        raise NoBackend(f"backend {name}: {end_of(cause)}{remedy}") from None
 
 
 def end_of(cause: BaseException) -> str:
