@@ -99,7 +99,9 @@ def test_the_version_is_that_of_the_package(program):
 def test_help_names_the_exit_codes_and_commands(command):
     found = run(*command, "--help")
     assert found.returncode == 0
-    assert ("--pid" if command else "could not tell") in found.stdout
+    words = " ".join(found.stdout.split())
+    assert "Exit codes: 0 every sample that was asked for could be read, 2 wrong use, 3 something could" in words
+    assert ("--pid" if command else "COMMAND") in words
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,9 @@ def test_help_names_the_exit_codes_and_commands(command):
         (["sample", "--pid", "me"], "--pid: must be a process id, 1 or more; found 'me'"),
         (["sample", "--pid", "0"], "--pid: must be a process id, 1 or more; found '0'"),
         (["sample", "--pid", "-4"], "--pid"),
-        (["sample", "--pid", "9" * 200], "--pid: must be a process id, 1 or more; found '999"),
+        (["sample", "--pid", "9" * 200], "--pid: must be a process that runs on this machine; no such process: 999"),
+        (["sample", "--pid", "9" * 5000], "no such process: 999"),
+        (["sample", "--pid", "00"], "--pid: must be a process id, 1 or more; found '00'"),
         (["sample", "--pid", "1", "--count", "1.5"], "--count: must be a whole number, 0 or more; found '1.5'"),
         (["sample", "--pid", "1", "--interval", "nan"], "--interval: must be 0.05 to 3600 seconds; found 'nan'"),
         (["sample", "--pid", "1", "--interval", "0"], "--interval: must be 0.05 to 3600 seconds; found '0'"),
@@ -226,6 +230,23 @@ def test_a_reader_that_leaves_is_no_traceback(start, watch):
     errors = watching.stderr.read()
     assert watching.wait(timeout=60) == 3
     assert errors == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux: a device that is always full")
+def test_samples_that_cannot_be_written_are_exit_3_and_one_line(start):
+    process = start(SLEEP)
+    command = [PROGRAM, "sample", "--pid", str(process.pid), "--interval", "0.1"]
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert found.returncode == 3
+    assert found.stderr.count("\n") == 1
+    assert "the samples must be written; No space left on device." in found.stderr
+
+
+def test_one_sample_is_called_one(start):
+    process = start("import time; time.sleep(0.7)")
+    found = run("sample", "--pid", process.pid, "--interval", 60)
+    assert found.stderr.endswith(": ended after 1 of 1 sample\n")
 
 
 # ---- the parts behind it, in process -------------------------------------------------------------

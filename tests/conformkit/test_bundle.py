@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ def statuses(folder: Path) -> dict[str, str]:
     return {one.rule: one.status for one in judge_bundle(bundle.read(str(folder)))}
 
 
+def details(folder: Path) -> dict[str, str]:
+    return {one.rule: one.detail for one in judge_bundle(bundle.read(str(folder)))}
+
+
 def test_good_directory_passes(folder: Path) -> None:
     assert set(statuses(folder).values()) == {"pass"}
 
@@ -34,8 +39,20 @@ def test_directory_that_is_not_there_is_wrong_use(tmp_path: Path) -> None:
 
 
 def test_file_in_place_of_a_directory_is_wrong_use(folder: Path) -> None:
-    with pytest.raises(UsageError, match="found a file"):
+    with pytest.raises(UsageError, match=r"found a file\. Give the one that holds"):
         bundle.read(str(folder / "runner.py"))
+
+
+def test_manifest_in_place_of_its_directory_names_the_directory(folder: Path) -> None:
+    with pytest.raises(UsageError, match=rf"found a file\. Give {re.escape(str(folder))}\.$"):
+        bundle.read(str(folder / "oarbank-module.toml"))
+
+
+def test_manifest_that_is_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "oarbank-module.toml").mkdir()
+
+    with pytest.raises(UsageError, match="must be a file; found a directory of that name"):
+        bundle.read(str(tmp_path))
 
 
 def test_directory_without_a_manifest_is_wrong_use(tmp_path: Path) -> None:
@@ -49,6 +66,7 @@ BROKEN = [
         r"^oarbank-module\.toml: line 3: must be TOML; found 'id ='\. Fix it: invalid value\.$",
     ),
     (b"a = 1\na = 2\n", r"line 2: must be TOML; found 'a = 2'"),
+    (b"[goldens]\n[goldens]\n", r"found '\[goldens\]'\. Fix it: cannot declare \[goldens\] twice\.$"),
     (b'a = "', r"line 1: must be TOML; found 'a = \"'"),
     (b"a = 1\nb = \xff\n", r"line 2: must be UTF-8; found the byte 0xff"),
     (b"[" * 20000, r"must be TOML"),
@@ -107,6 +125,73 @@ def test_typing_error_in_a_key_is_a_warning_twice(folder: Path) -> None:
 
     assert found["fixture.known_keys"] == "warn"
     assert found["manifest.duty_spec"] == "warn"
+    assert details(folder)["fixture.known_keys"].endswith(
+        "did you mean duty_specs? Nothing under this key was run, so no duty was measured."
+    )
+
+
+SPEC = {"name": "a", "duty": 0.3, "payload": {}}
+UNPROVED: list[tuple[str, Any, str]] = [
+    (
+        "an empty list",
+        {"duty_specs": []},
+        "no duty was measured: conformance.json must list duty_specs; found none that",
+    ),
+    ("no list", {}, "found no such key"),
+    ("no usable entry", {"duty_specs": [SPEC | {"duty": 2}]}, "found none that can be used"),
+    ("a misspelt key", {"duty_spec": [SPEC]}, "found the key duty_spec, which nobody reads"),
+    ("a file that is none", [], "found a file that cannot be read"),
+    ("duty 0 alone", {"duty_specs": [SPEC | {"duty": 0}]}, "proves waiting alone"),
+]
+
+
+@pytest.mark.parametrize(("why", "fixtures", "words"), UNPROVED, ids=[row[0] for row in UNPROVED])
+def test_throttle_that_nothing_proves_is_a_warning(why: str, fixtures: Any, words: str, folder: Path) -> None:
+    (folder / "conformance.json").write_text(json.dumps(fixtures))
+
+    assert statuses(folder)["manifest.duty_spec"] == "warn"
+    assert words in details(folder)["manifest.duty_spec"]
+
+
+def test_duty_0_beside_another_proves_something(folder: Path) -> None:
+    specs = [SPEC | {"duty": 0}, SPEC | {"name": "b"}]
+    (folder / "conformance.json").write_text(json.dumps({"duty_specs": specs}))
+
+    assert statuses(folder)["manifest.duty_spec"] == "pass"
+
+
+def test_only_where_there_are_others_it_says_that_they_are_judged(folder: Path) -> None:
+    bad = SPEC | {"name": "b", "dutty": 1}
+    ends = {}
+    for listed in ([bad], [bad, SPEC]):
+        (folder / "conformance.json").write_text(json.dumps({"duty_specs": listed}))
+        ends[len(listed)] = details(folder)["fixture.entry"]
+
+    assert ends[1].endswith("did you mean duty? Correct the entry.")
+    assert ends[2].endswith("did you mean duty? Correct the entry; the others are judged.")
+
+
+def test_misspelt_key_of_the_manifest_is_a_warning(folder: Path) -> None:
+    path = folder / "oarbank-module.toml"
+    path.write_text(path.read_text().replace("stop_grace_s", "stop_grace"))
+
+    assert statuses(folder)["manifest.known_words"] == "warn"
+    assert "did you mean stop_grace_s?" in details(folder)["manifest.known_words"]
+
+
+@pytest.mark.parametrize("named", ["schemas/none.json", "goldens", "a\\u0000b"])
+def test_schema_of_the_results_that_is_not_there_is_a_warning(named: str, folder: Path) -> None:
+    path = folder / "oarbank-module.toml"
+    path.write_text(path.read_text().replace("[results]", f'[results]\nschema = "{named}"'))
+
+    assert statuses(folder)["manifest.result_schema"] == "warn"
+
+
+def test_schema_of_the_results_that_is_there_is_no_line(folder: Path) -> None:
+    path = folder / "oarbank-module.toml"
+    path.write_text(path.read_text().replace("[results]", '[results]\nschema = "conformance.json"'))
+
+    assert "manifest.result_schema" not in statuses(folder)
 
 
 def test_runner_without_a_gpu_needs_no_duty_spec(tmp_path: Path) -> None:
@@ -119,6 +204,13 @@ def test_pattern_that_finds_no_golden_fails(folder: Path) -> None:
     (folder / "goldens" / "selftest.json").unlink()
 
     assert statuses(folder)["manifest.goldens"] == "fail"
+    assert details(folder)["manifest.goldens"].endswith("the kit then says the right one.")
+
+
+def test_broken_golden_says_what_to_do_in_the_words_of_json(folder: Path) -> None:
+    (folder / "goldens" / "selftest.json").write_text("{}")
+
+    assert details(folder)["manifest.goldens"] == "/expected: must be an object; found none. Correct the file."
 
 
 def test_golden_that_leads_out_of_the_bundle_fails(folder: Path, tmp_path: Path) -> None:

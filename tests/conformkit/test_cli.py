@@ -67,6 +67,7 @@ def test_no_runner_starts_nothing(folder: Path) -> None:
 
     assert done.returncode == 0
     assert "skip runner    golden selftest: is run" in done.stdout
+    assert done.stdout.endswith(": the files keep their contracts; the runner was not judged\n")
 
 
 def test_unknown_is_exit_3_and_strict_makes_it_1(folder: Path) -> None:
@@ -158,6 +159,30 @@ def test_interrupt_leaves_no_process_and_says_so(tmp_path: Path) -> None:
     assert "interrupted; nothing was concluded" in told
     assert "Traceback" not in told
     assert not any(psutil.pid_exists(int(pid)) for pid in marker.read_text().split())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux: a device that is always full")
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
+def test_report_that_cannot_be_written_is_exit_3_and_one_line(flags: list[str], folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command(folder, "--no-runner", *flags),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LONG_S,
+            check=False,
+        )
+
+    assert done.returncode == 3
+    assert done.stderr == ("conform: the report must be written; No space left on device. Send the output elsewhere.\n")
+
+
+def test_asking_for_the_command_loads_nothing_that_takes_long() -> None:
+    code = "import sys, oarbank_conformkit.cli; print(*sorted(m.partition('.')[0] for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG_S, check=True)
+
+    assert not {"jsonschema", "psutil", "pydantic", "rich"} & set(done.stdout.split())
 
 
 def test_help_names_the_exit_codes() -> None:

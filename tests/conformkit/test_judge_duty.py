@@ -157,6 +157,7 @@ def test_device_that_cannot_be_read_is_unknown_and_reports_are_still_judged() ->
     assert found["duty.measured_share"].status == "unknown"
     assert found["duty.burst"].status == "unknown"
     assert "no GPU source" in found["duty.measured_share"].detail
+    assert found["duty.measured_share"].detail.endswith('make the governor with device="cpu".')
     assert found["duty.reported_share"].status == "fail"
 
 
@@ -241,6 +242,7 @@ NOT_RUN = [
         {"ended_s": 0.2, "code": -11, "stderr": "boom\n"},
         "signal 11 after 0.2 s; last line of stderr: boom",
     ),
+    ("crashed", {"phase_s": None, "code": 1, "lasted_s": 0.1}, "must run; it ended with exit 1 after 0.1 s, before"),
     ("did not start", {"refused": "No such file or directory"}, "No such file or directory"),
 ]
 
@@ -252,6 +254,18 @@ def test_task_that_cannot_be_measured_fails_one_rule(why: str, changes: dict[str
     assert found["duty.runs"].status == "fail"
     assert sentence in found["duty.runs"].detail
     assert {one.status for rule, one in found.items() if rule != "duty.runs"} == {"unknown"}
+
+
+def test_task_that_never_came_to_work_is_two_lines_without_advice() -> None:
+    found = judged(duty(phase_s=None, code=1, stderr="SyntaxError: x\n"))
+
+    assert {rule: one.status for rule, one in found.items()} == {"duty.runs": "fail", "duty.measured_share": "unknown"}
+    assert found["duty.runs"].detail.endswith("before its first phase; last line of stderr: SyntaxError: x")
+
+
+def test_task_that_is_too_short_is_told_to_do_more_and_one_that_died_is_not() -> None:
+    assert "more to do" in judged(duty(ended_s=2.2, code=0))["duty.runs"].detail
+    assert "more to do" not in judged(duty(ended_s=2.2, code=1))["duty.runs"].detail
 
 
 def test_stop_while_holding_is_one_line_and_the_worse_half_speaks() -> None:

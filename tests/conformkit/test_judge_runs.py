@@ -11,7 +11,7 @@ import pytest
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.goldens import golden
 from oarbank_conformkit.judge.doctor import judge_doctor
-from oarbank_conformkit.judge.run import judge_golden, judge_repeat
+from oarbank_conformkit.judge.run import crashed, judge_golden, judge_repeat, own_words
 from oarbank_conformkit.module import module
 from tests.conformkit import bundles
 
@@ -61,18 +61,10 @@ GOLDENS = [
         "fail",
         "pass",
         "pass",
-        "found exit 4 after 0.4 s; last line of stderr: boom",
+        "found exit 4 after 0.4 s; last lines of stderr:\na\nboom",
     ),
-    ("a signal", ran(None, exit=-9), "fail", "fail", "unknown", "signal 9"),
+    ("a signal", ran(None, exit=-9, phase=True), "fail", "fail", "unknown", "signal 9"),
     ("no end", ran(None, exit=None), "fail", "fail", "unknown", "still running after 60 s"),
-    (
-        "no start",
-        RunSeen(refused="Permission denied"),
-        "fail",
-        "fail",
-        "unknown",
-        "could not be started: Permission denied",
-    ),
     (
         "its own reason",
         ran(None, exit=3, failure=b'{"reason": "standin/no_model", "detail": "m.gguf"}'),
@@ -93,6 +85,55 @@ def test_golden(behaviour: str, seen: RunSeen, ended: str, result: str, digest: 
     wanted = {"golden.exit": ended, "golden.result": result, "golden.digest": digest}
     assert {rule: one.status for rule, one in found.items()} == wanted
     assert any(words in one.detail for one in found.values())
+
+
+CRASHES = [
+    ("no start", RunSeen(refused="Permission denied"), "could not be started: Permission denied"),
+    ("a crash at import", ran(None, exit=1, stderr="SyntaxError: x\n"), "exit 1 after 0.4 s; last line of stderr: Syn"),
+    ("a signal before its first phase", ran(None, exit=-11), "signal 11"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "words"), CRASHES, ids=[row[0] for row in CRASHES])
+def test_golden_that_never_came_to_work_is_two_lines(behaviour: str, seen: RunSeen, words: str) -> None:
+    found = judged(seen)
+
+    assert {rule: one.status for rule, one in found.items()} == {"golden.exit": "fail", "golden.result": "unknown"}
+    assert words in found["golden.exit"].detail
+
+
+SPEAKING = [
+    ran(None, exit=1, phase=True),
+    ran(exit=1),
+    ran(None, exit=1, failure=b"{}"),
+    ran(None),
+    ran(None, exit=None),
+]
+
+
+@pytest.mark.parametrize("seen", SPEAKING, ids=["a phase", "a result", "a failure", "exit 0", "still running"])
+def test_run_that_left_anything_did_not_crash(seen: RunSeen) -> None:
+    assert not crashed(seen)
+
+
+def test_last_words_are_five_lines_at_most() -> None:
+    told = own_words(None, "".join(f"line {i}\n\n" for i in range(9)))
+
+    assert told == "; last lines of stderr:\nline 4\nline 5\nline 6\nline 7\nline 8"
+
+
+def test_words_that_an_exit_has_told_are_not_told_again_for_the_result() -> None:
+    found = judged(ran(None, exit=1, phase=True, stderr="boom\n"))
+
+    assert "boom" in found["golden.exit"].detail
+    assert found["golden.result"].detail == "must be there; found no result.json"
+
+
+def test_wrong_digest_names_the_file_the_result_and_what_to_do() -> None:
+    detail = judged(ran(payload(texts=["4 units"])))["golden.digest"].detail
+
+    assert 'of {"texts": ["4 units"]}' in detail
+    assert detail.endswith("if it is right, write this digest into goldens/a.json.")
 
 
 def test_digest_of_another_version_is_not_compared() -> None:
@@ -144,6 +185,14 @@ DOCTORS = [
         "pass pass pass pass warn",
         "disk: full",
     ),
+    ("a crash", doctor(b"", exit=1, stderr="boom"), "fail unknown", "boom"),
+    ("no start", RunSeen(refused="Permission denied"), "fail unknown", "Permission denied"),
+    (
+        "a last line that is no document",
+        doctor(b"{}\n"),
+        "pass fail unknown unknown unknown",
+        "Print the document last",
+    ),
     ("unhealthy exit", doctor(exit=1), "fail pass pass pass pass", "exit 1"),
     ("no end", doctor(exit=None), "fail pass pass pass pass", "still running after 120 s"),
 ]
@@ -153,6 +202,6 @@ DOCTORS = [
 def test_doctor(behaviour: str, seen: RunSeen, statuses: str, words: str) -> None:
     checks = judge_doctor(seen, "linux-amd64")
 
-    assert [one.rule for one in checks] == list(RULES)
+    assert [one.rule for one in checks] == list(RULES[: len(checks)])
     assert [one.status for one in checks] == statuses.split()
     assert any(words in one.detail for one in checks)

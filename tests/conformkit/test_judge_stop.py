@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from oarbank_conformkit.evidence import StopSeen
-from oarbank_conformkit.judge.stop import judge_stop
+from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result
+from tests.conformkit.test_judge_runs import GOLDEN, MODULE, payload
 
 GOOD = StopSeen("stopped", 20.0, ack="failure", ack_s=0.02, absent_s=0.015, exit_s=0.04, alive_s=0.03, code=75)
 
@@ -50,6 +53,12 @@ ROWS = [
     ("deaf with a grace below the bound", replace(DEAF, grace_s=1.0, absent_s=2.005, alive_s=2.005), "fail", "fail"),
     ("acknowledged and stayed", replace(DEAF, outcome="timeout", ack="failure", ack_s=0.1), "pass", "fail"),
     ("left after its grace", replace(GOOD, grace_s=1.0, exit_s=1.5, alive_s=1.49), "pass", "fail"),
+    (
+        "a crash before a phase",
+        StopSeen("no_phase", 20.0, lasted_s=0.1, code=1, stderr="boom"),
+        "unknown",
+        "unknown",
+    ),
     ("no phase", StopSeen("no_phase", 20.0, lasted_s=0.5), "skip", "skip"),
     ("finished first", StopSeen("finished_first", 20.0, lasted_s=0.5), "skip", "skip"),
 ]
@@ -84,3 +93,35 @@ def test_unknown_names_what_the_machine_took() -> None:
     found = judge_stop("golden selftest", 20.0, late(2.2, 0.5))[0]
 
     assert "a busy machine took 0.500 s" in found.detail
+
+
+def answered(result: Any, **other: Any) -> StopSeen:
+    data = result if result is None or isinstance(result, bytes) else json.dumps(result).encode()
+    return replace(GOOD, ack="result", code=0, result=data, **other)
+
+
+WHOLE = answered(payload(texts=["3 units"]))
+FIRST = GOLDEN.digest  # type: ignore[union-attr]
+RESULTS: list[tuple[str, StopSeen | None, str | None, list[str], str]] = [
+    # behaviour, seen, digest of the first run, statuses, part of the sentence
+    ("the whole result", WHOLE, FIRST, ["pass"], ""),
+    ("a part of it", answered(payload(texts=["1 units"])), FIRST, ["fail"], f"must have the digest {FIRST}; found "),
+    ("a part without a field", answered(payload(tokens=1)), FIRST, ["fail"], "must hold texts"),
+    ("half a file", answered(b'{"schema": '), FIRST, ["fail"], "must be JSON"),
+    ("a result that is gone", answered(None), FIRST, ["fail"], "found no result.json"),
+    ("a file that is not there", replace(WHOLE, missing_files=("a",)), FIRST, ["fail"], "regular file"),
+    ("the whole one where the golden is wrong", WHOLE, "a" * 64, ["pass"], ""),
+    ("no first run to compare with", WHOLE, None, ["unknown"], "no digest to compare"),
+    ("failure.json", GOOD, FIRST, [], ""),
+    ("nothing that could be stopped", StopSeen("no_phase", 20.0), FIRST, [], ""),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "first", "expected", "words"), RESULTS, ids=[row[0] for row in RESULTS])
+def test_result_that_answers_a_stop_must_be_whole(
+    behaviour: str, seen: StopSeen | None, first: str | None, expected: list[str], words: str
+) -> None:
+    found = judge_stop_result(MODULE, GOLDEN, first, seen)  # type: ignore[arg-type]
+
+    assert [one.status for one in found] == expected
+    assert all(words in one.detail and one.rule == "stop.result_true" for one in found)

@@ -103,7 +103,12 @@ def test_golden_of_a_stage_that_is_never_compared_does_not_run() -> None:
 FAULTS = [
     ("stage that is not there", {"specs": [SPEC | {"stage": "other"}]}, "(selftest, batch, join); found 'other'"),
     ("stage after another", {"specs": [SPEC | {"stage": "join"}]}, "which runs after batch"),
-    ("no throttle", {"capabilities": ["cancellable", "progress_events"]}, "must hold cooperative_throttle"),
+    (
+        "no throttle",
+        {"capabilities": ["progress_events", "cancellable"]},
+        "must hold cooperative_throttle for a duty spec, or the runner never gets a duty; found cancellable, progress_",
+    ),
+    ("no capabilities", {"capabilities": []}, "found no capabilities at all"),
     ("no events", {"capabilities": ["cancellable", "cooperative_throttle"]}, "must hold progress_events"),
     ("no GPU", {"gpu": {"use": "none"}}, "/runner/gpu/use: must be shared or exclusive"),
 ]
@@ -117,6 +122,15 @@ def test_spec_that_could_prove_nothing_fails_without_a_run(why: str, given: dict
     assert (found.rule, found.status, found.name) == ("fixture.entry", "fail", "duty spec #0: fixture")
     assert sentence in found.detail
     assert not [item for item in items if isinstance(item, DutyStep)]
+
+
+def test_stage_in_a_manifest_without_stages_is_told_to_go() -> None:
+    bare = module({key: value for key, value in MANIFEST.items() if key != "stages"})
+    listed = fixtures("conformance.json", json.dumps({"duty_specs": [SPEC]}).encode())
+
+    (found,) = [item for item in plan(bare, (), listed, HOST) if isinstance(item, Check)]
+
+    assert "this manifest has no stages: leave stage out; found 'batch'" in found.detail
 
 
 SKIPS = [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.checks import Check, Status, check, said_once
 from oarbank_conformkit.host import Host
 from oarbank_conformkit.render import json as json_report
 from oarbank_conformkit.render import text
@@ -109,8 +110,49 @@ warn manifest  conformance.json holds known keys
 pass runner    duty spec held: reported share within 0.4
                reported at most 0.300; at most 0.4 is allowed
 
-2 passed, 1 failed, 1 unknown, 1 skipped, 1 warnings in 4.2 s: org.example.standin 1.2.3 does not conform
+2 passed, 1 failed, 1 unknown, 1 skipped, 1 warning in 4.2 s: org.example.standin 1.2.3 does not conform
 """
+
+
+ENDS = [
+    (
+        "judged in full",
+        {"throttles": True, "duty_runs": (DutyRun(SPEC, duty()),)},
+        one("pass"),
+        "standin 1.2.3 conforms",
+    ),
+    ("no duty to hold", {}, one("pass"), "standin 1.2.3 conforms"),
+    ("no duty measured", {"throttles": True}, one("pass"), "standin 1.2.3 conforms; no duty was measured"),
+    (
+        "files alone",
+        {"throttles": True, "runner": False},
+        one("pass"),
+        "standin 1.2.3: the files keep their contracts; the runner was not judged",
+    ),
+    ("files alone, and wrong", {"runner": False}, one("fail"), "standin 1.2.3 does not conform"),
+]
+
+
+@pytest.mark.parametrize(("why", "changes", "seen", "end"), ENDS, ids=[row[0] for row in ENDS])
+def test_summary_claims_what_was_judged_and_no_more(why: str, changes: dict[str, Any], seen: Check, end: str) -> None:
+    assert text.summary(replace(of(seen), **changes)).endswith(f"{end}\n")
+
+
+def test_last_words_are_shown_line_by_line_and_once() -> None:
+    shown: set[str] = set()
+    first, again, other = (
+        said_once(
+            check("runner", "golden.exit", "x", "fail", f"found exit {code}; last lines of stderr:\n{words}"), shown
+        )
+        for code, words in ((1, '  File "r.py", line 3\nSyntaxError: x'),) * 2 + ((2, "a\nb"),)
+    )
+
+    assert text.check_lines(first).splitlines()[2:] == [
+        '                 File "r.py", line 3',
+        "               SyntaxError: x",
+    ]
+    assert again.detail == "found exit 1; its stderr ends as above"
+    assert other.detail.endswith("a\nb")
 
 
 def test_text_for_people() -> None:

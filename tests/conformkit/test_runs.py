@@ -87,11 +87,44 @@ def test_runner_that_cannot_be_started_is_named_and_not_the_kit(conform: Conform
 
     report = conduct(read(str(folder)), this_host(), kit="test")
 
-    assert of(report, "golden.exit").status == "fail"
-    assert "could not be started: No such file or directory" in of(report, "golden.exit").detail
-    assert of(report, "golden.repeat").status == of(report, "stop.exit").status == "unknown"
-    assert of(report, "duty.runs").status == "fail"
+    assert outcomes(report) == [
+        ("doctor.exit", "fail"),
+        ("doctor.document", "unknown"),
+        ("golden.exit", "unknown"),
+        ("duty.runs", "unknown"),
+    ]
+    assert "could not be started: No such file or directory" in of(report, "doctor.exit").detail
+    assert "could not be started" in of(report, "duty.runs").detail
     assert report.exit == 1
+
+
+def outcomes(report: Report) -> list[tuple[str, str]]:
+    """What the runner's own checks came to, in their order."""
+    return [(one.rule, one.status) for one in report.checks if one.suite == "runner"]
+
+
+def test_runner_with_a_syntax_error_shows_it_once_and_is_told_in_few_lines(conform: Conform) -> None:
+    report = conform("x = 1\ndef (:\n")
+
+    assert outcomes(report) == [
+        ("doctor.exit", "fail"),
+        ("doctor.document", "unknown"),
+        ("golden.exit", "fail"),
+        ("golden.result", "unknown"),
+        ("duty.runs", "unknown"),
+    ]
+    details = "\n".join(one.detail for one in report.checks)
+    assert details.count("SyntaxError") == 1
+    assert 'runner.py", line 2' in details
+    assert "phase" not in details
+
+
+def test_runner_that_crashes_at_import_in_run_alone_keeps_its_doctor(conform: Conform) -> None:
+    report = conform(bundles.runner(prelude="if 'run' in sys.argv: import nothing_of_that_name"))
+
+    runs = [one for one in outcomes(report) if not one[0].startswith("doctor.")]
+    assert runs == [("golden.exit", "fail"), ("golden.result", "unknown"), ("duty.runs", "unknown")]
+    assert "No module named 'nothing_of_that_name'" in of(report, "golden.exit").detail
 
 
 DOCUMENTS = """

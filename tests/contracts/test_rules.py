@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from oarbank_sdk.contracts.judge import judge_value
+from oarbank_sdk.contracts.rules import warnings
 
 SAMPLE = {"t": 1.0, "window_s": 2, "pids": [7], "share": 0.3, "busy_s": 0.6, "source": "nvml", "unknown": []}
 WHY = [{"pid": 7, "reason": "not permitted"}]
@@ -146,3 +147,33 @@ MANIFESTS = [
 @pytest.mark.parametrize(("given", "keywords"), [row[1:] for row in MANIFESTS], ids=[row[0] for row in MANIFESTS])
 def test_manifest(given: dict[str, Any], keywords: list[str]) -> None:
     assert [fault.keyword for fault in judge_value("module-manifest-1", given)] == keywords
+
+
+RUNNER = {"exec": ["python"]}
+MISSPELT = [
+    ("in a table", manifest(runner={**RUNNER, "stop_grace": 5}), ["/runner/stop_grace"]),
+    ("in a table of a table", manifest(runner={**RUNNER, "gpu": {"api_any": []}}), ["/runner/gpu/api_any"]),
+    (
+        "behind a reference",
+        manifest(runner={**RUNNER, "runtime": {"kind": "uv", "locks": ""}}),
+        ["/runner/runtime/locks"],
+    ),
+    ("in a list", manifest(stages=[{"name": "a"}, {"name": "b", "timeout": 5}]), ["/stages/1/timeout"]),
+    ("behind a choice", manifest(goldens={"fixtures": "a", "fixture": "b"}), []),  # the key it looks like is there
+    (
+        "in a table that may be null",
+        manifest(results={"digest": {"over": ["a"], "versions": 1}}),
+        ["/results/digest/versions"],
+    ),
+    ("a table itself", manifest(golden={"fixtures": "a"}), ["/golden"]),
+    ("one like nothing known is a host's own", manifest(catalogue={}, module_={}), []),
+    ("free names", manifest(runner={**RUNNER, "env": {"EXECS": "1"}}), []),
+    ("nothing", manifest(goldens=None), []),
+]
+
+
+@pytest.mark.parametrize(("given", "places"), [row[1:] for row in MISSPELT], ids=[row[0] for row in MISSPELT])
+def test_key_of_a_manifest_that_looks_misspelt_is_a_warning(given: dict[str, Any], places: list[str]) -> None:
+    told = warnings("module-manifest-1", given)
+    assert [fault.pointer for fault in told] == places
+    assert all(fault.keyword == "unknown-key" and "; did you mean " in fault.message for fault in told)

@@ -19,8 +19,10 @@ from oarbank_conformkit.goldens import BadGolden, Golden, golden
 from oarbank_conformkit.module import FIXTURES, MANIFEST, Module, module
 from oarbank_sdk.contracts.faults import Fault
 from oarbank_sdk.contracts.judge import judge_value
+from oarbank_sdk.contracts.rules import warnings
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_KEYS = re.compile(r"\('[^']*'(?:, '[^']*')*,?\)")  # how tomllib shows a table: as a tuple of its keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Bundle:
     module: Module | None  # None: the manifest does not keep its contract
     goldens: tuple[Golden | BadGolden, ...]
     fixtures: Fixtures | None  # None: there is no such file
+    manifest_warnings: tuple[Fault, ...] = ()
+    missing_schema: str | None = None  # the result's schema, where the manifest names a file that is not there
 
 
 def read(directory: str, fixtures_file: str | None = None) -> Bundle:
@@ -41,9 +45,8 @@ def read(directory: str, fixtures_file: str | None = None) -> Bundle:
     folder = Path(directory)
     if not folder.is_dir():
         what = "a file" if folder.exists() else "nothing there"
-        raise UsageError(
-            f"{directory}: must be a module's directory; found {what}. Give the one that holds {MANIFEST}."
-        )
+        which = f"Give {folder.parent}" if folder.name == MANIFEST else f"Give the one that holds {MANIFEST}"
+        raise UsageError(f"{directory}: must be a module's directory; found {what}. {which}.")
     manifest = _manifest(folder / MANIFEST, directory)
     faults = tuple(judge_value("module-manifest-1", manifest))
     facts = None if faults else module(manifest)
@@ -55,10 +58,16 @@ def read(directory: str, fixtures_file: str | None = None) -> Bundle:
         module=facts,
         goldens=_goldens(folder, facts.goldens if facts else None),
         fixtures=_fixtures(folder, fixtures_file),
+        manifest_warnings=() if faults else tuple(warnings("module-manifest-1", manifest)),
+        missing_schema=None if faults else _missing_schema(folder, manifest),
     )
 
 
 def _manifest(path: Path, directory: str) -> dict[str, Any]:
+    if path.is_dir():
+        raise UsageError(
+            f"{directory}: {MANIFEST} must be a file; found a directory of that name. Put the manifest there."
+        )
     if not path.is_file():
         raise UsageError(f"{directory}: must hold {MANIFEST}; found no such file. Give a module's directory.")
     data = _bytes(path, MANIFEST)
@@ -78,7 +87,7 @@ def _manifest(path: Path, directory: str) -> dict[str, Any]:
 
 def _not_toml(text: str, exc: tomllib.TOMLDecodeError) -> str:
     place = _PLACE.search(str(exc))
-    why = _PLACE.sub("", str(exc))
+    why = _KEYS.sub(lambda keys: "[" + ".".join(re.findall(r"'([^']*)'", keys[0])) + "]", _PLACE.sub("", str(exc)))
     lines = text.splitlines() or [""]
     line = min(int(place[1]), len(lines)) if place and place[1] else len(lines)
     shown = lines[line - 1].strip()
@@ -97,6 +106,14 @@ def _fixtures(folder: Path, given: str | None) -> Fixtures | None:
         return fixtures(given, _bytes(Path(given), given), str(Path(given).resolve().parent))
     path = folder / FIXTURES
     return fixtures(FIXTURES, _bytes(path, FIXTURES), str(folder.resolve())) if path.exists() else None
+
+
+def _missing_schema(folder: Path, manifest: dict[str, Any]) -> str | None:
+    named = manifest["results"].get("schema")
+    try:
+        return None if named is None or (folder / named).is_file() else named
+    except (OSError, ValueError):  # a name that no file can have
+        return named
 
 
 def _goldens(folder: Path, pattern: str | None) -> tuple[Golden | BadGolden, ...]:

@@ -6,6 +6,7 @@ here, and says why. `warn` is advice. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,6 +16,8 @@ Suite = Literal["manifest", "runner"]
 
 DETAIL_CHARS = 600
 """A detail is cut here, as the report's contract says."""
+
+_LAST_WORDS = re.compile(r"; last lines? of stderr:\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,15 @@ def check(
 def timed(checks: Iterable[Check], took_s: float) -> list[Check]:
     """Return the checks of one run, each with the time that the run took."""
     return [replace(one, took_s=round(took_s, 3)) for one in checks]
+
+
+def said_once(one: Check, shown: set[str]) -> Check:
+    """Return the check, without the runner's last words where an earlier check has shown the same; notes new ones."""
+    found = _LAST_WORDS.search(one.detail)
+    if found is None:
+        return one
+    words = one.detail[found.end() :]
+    if words in shown:
+        return replace(one, detail=f"{one.detail[: found.start()]}; its stderr ends as above")
+    shown.add(words)
+    return one

@@ -1,6 +1,7 @@
 """`oarbank-sdk conform`: arguments in, a report and an exit code out. It translates and holds no rule.
 
-Exit codes: 0 conforms, 1 does not, 2 wrong use, 3 could not tell.
+Exit codes: 0 nothing failed, 1 something did, 2 wrong use, 3 could not tell. The parts that take long to load are
+imported when the command runs, so that asking for help is quick and an interrupt finds somebody who understands it.
 """
 
 from __future__ import annotations
@@ -8,17 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from oarbank_conformkit import bundle
-from oarbank_conformkit.checks import Check
-from oarbank_conformkit.conduct import conduct
-from oarbank_conformkit.faults import UsageError
-from oarbank_conformkit.host import this_host
-from oarbank_conformkit.live import LiveLine
 from oarbank_conformkit.module import FIXTURES, MANIFEST
-from oarbank_conformkit.render import json as json_report
-from oarbank_conformkit.render import text
+
+if TYPE_CHECKING:
+    from oarbank_conformkit.checks import Check
 
 
 class Conform:
@@ -28,7 +24,9 @@ class Conform:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.epilog = "Exit codes: 0 conforms, 1 does not, 2 wrong use, 3 something that must hold could not be told."
+        parser.epilog = (
+            "Exit codes: 0 nothing failed, 1 something did, 2 wrong use, 3 something that must hold could not be told."
+        )
         parser.add_argument("dir", metavar="DIR", help=f"the module's directory, the one that holds {MANIFEST}")
         parser.add_argument("--fixtures", metavar="FILE", help=f"what to run beside the goldens (DIR/{FIXTURES})")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -37,33 +35,66 @@ class Conform:
 
     def run(self, ns: argparse.Namespace) -> int:
         """Judge the module and return the exit code."""
-        live = LiveLine(wanted=not ns.json)
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-        def tell(one: Check) -> None:
-            live.clear()
-            print(text.check_lines(one, colour=colour), end="", flush=True)
-
         try:
-            report = conduct(
-                bundle.read(ns.dir, ns.fixtures),
-                this_host(),
-                kit=version("oarbank-conformkit"),
-                runner=not ns.no_runner,
-                strict=ns.strict,
-                tell=(lambda one: None) if ns.json else tell,
-                live=live,
-            )
-        except UsageError as exc:
-            print(exc, file=sys.stderr)
-            return 2
-        except KeyboardInterrupt:
-            live.clear()
-            print("conform: interrupted; nothing was concluded, and no process of the runner is left.", file=sys.stderr)
-            raise
+            return _conform(ns)
+        except _Unwritable as exc:
+            # Python flushes at the very end once more, and must not complain again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print(f"conform: the report must be written; {exc}. Send the output elsewhere.", file=sys.stderr)
+            return 3
+
+
+class _Unwritable(Exception):
+    """The report could not be written; the text is the system's reason."""
+
+
+def _conform(ns: argparse.Namespace) -> int:
+    from importlib.metadata import version
+
+    from oarbank_conformkit import bundle
+    from oarbank_conformkit.conduct import conduct
+    from oarbank_conformkit.faults import UsageError
+    from oarbank_conformkit.host import this_host
+    from oarbank_conformkit.live import LiveLine
+    from oarbank_conformkit.render import json as json_report
+    from oarbank_conformkit.render import text
+
+    live = LiveLine(wanted=not ns.json)
+    colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+    def tell(one: Check) -> None:
         live.clear()
-        print(json_report.render(report) if ns.json else text.summary(report), end="")
-        return report.exit
+        _write(text.check_lines(one, colour=colour))
+
+    try:
+        report = conduct(
+            bundle.read(ns.dir, ns.fixtures),
+            this_host(),
+            kit=version("oarbank-conformkit"),
+            runner=not ns.no_runner,
+            strict=ns.strict,
+            tell=(lambda one: None) if ns.json else tell,
+            live=live,
+        )
+    except UsageError as exc:
+        print(exc, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        live.clear()
+        print("conform: interrupted; nothing was concluded, and no process of the runner is left.", file=sys.stderr)
+        raise
+    live.clear()
+    _write(json_report.render(report) if ns.json else text.summary(report))
+    return report.exit
+
+
+def _write(text: str) -> None:
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:  # the reader has left, which is no fault; whoever called deals with it
+        raise
+    except OSError as exc:
+        raise _Unwritable(exc.strerror or str(exc)) from None
 
 
 COMMAND = Conform()

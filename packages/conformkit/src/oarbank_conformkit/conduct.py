@@ -2,17 +2,18 @@
 
 The one fence of the kit. What breaks in the kit itself (`KitError`, or a fault nobody foresaw) ends the run of the
 plan; the steps that were not judged become `unknown` with the reason, so nothing is left out of the verdict and
-nothing is blamed on the runner.
+nothing is blamed on the runner. A runner that never comes to work is told once: the steps behind it are `unknown`
+with one line each.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from oarbank_conformkit.bundle import Bundle
-from oarbank_conformkit.checks import Check, check
+from oarbank_conformkit.checks import Check, check, said_once
 from oarbank_conformkit.faults import KitError
 from oarbank_conformkit.goldens import Golden
 from oarbank_conformkit.host import Host
@@ -40,11 +41,12 @@ def conduct(
     started, began = time.time(), time.monotonic()
     duty_runs: list[DutyRun] = []
     checks: list[Check] = []
+    shown: set[str] = set()
     items = _items(bundle, host, runner=runner)
     for one in [*judge_bundle(bundle)]:
         _note(one, checks, tell, strict=strict)
     for one in _run(bundle, host, items, duty_runs, live):
-        _note(one, checks, tell, strict=strict)
+        _note(said_once(one, shown), checks, tell, strict=strict)
     return Report(
         module_id=bundle.module.id if bundle.module else None,
         module_version=bundle.module.version if bundle.module else None,
@@ -55,6 +57,8 @@ def conduct(
         took_s=time.monotonic() - began,
         checks=tuple(checks),
         duty_runs=tuple(duty_runs),
+        runner=runner,
+        throttles=bundle.module is not None and bundle.module.throttles,
     )
 
 
@@ -76,14 +80,17 @@ def _run(bundle: Bundle, host: Host, items: tuple[Item, ...], duty_runs: list[Du
         return
     bench = Bench(bundle.module, host, Path(bundle.path), bundle.fixtures, live)
     broken: str | None = None
+    absent: str | None = None
     for item in items:
         if isinstance(item, Check):
             yield item
         elif broken is not None:
             yield _not_judged(item, broken)
+        elif absent is not None:
+            yield check("runner", item.primary, f"{item.title}: is judged", "unknown", f"not run: {absent}")
         else:
             try:
-                yield from _step(bench, item, duty_runs)
+                absent = yield from _step(bench, item, duty_runs)
             except KitError as exc:
                 broken = str(exc)
             except Exception as exc:  # a fault of ours that nobody foresaw: named, and never the runner's
@@ -92,17 +99,18 @@ def _run(bundle: Bundle, host: Host, items: tuple[Item, ...], duty_runs: list[Du
                 yield _not_judged(item, broken)
 
 
-def _step(bench: Bench, step: Step, duty_runs: list[DutyRun]) -> Iterator[Check]:
+def _step(bench: Bench, step: Step, duty_runs: list[DutyRun]) -> Generator[Check, None, str | None]:
+    """Give a step's checks; at the end, why no other step can run, or None."""
     if isinstance(step, DoctorStep):
-        yield from doctor.run(bench, step)
-    elif isinstance(step, GoldenStep):
-        yield from golden.run(bench, step)
-    else:
-        assert isinstance(step, DutyStep)
-        checks, seen = duty.run(bench, step)
-        if seen is not None:
-            duty_runs.append(DutyRun(step.spec, seen))
-        yield from checks
+        return (yield from doctor.run(bench, step))
+    if isinstance(step, GoldenStep):
+        return (yield from golden.run(bench, step))
+    assert isinstance(step, DutyStep)
+    checks, seen = duty.run(bench, step)
+    if seen is not None:
+        duty_runs.append(DutyRun(step.spec, seen))
+    yield from checks
+    return None
 
 
 def _not_judged(step: Step, why: str) -> Check:

@@ -22,6 +22,7 @@ class RunSeen:
     limit_s: float = 0.0
     result: bytes | None = None  # result.json
     failure: bytes | None = None  # failure.json
+    phase: bool = False  # whether it wrote one
     stdout: bytes = b""
     stderr: str = ""
     missing_files: tuple[str, ...] = ()  # artifact files that result.json names and that are not there
@@ -53,6 +54,8 @@ class StopSeen:
     disturbed_s: float = 0.0  # the same up to the end
     lasted_s: float = 0.0  # for no_phase and finished_first: how long the run took
     stderr: str = ""
+    result: bytes | None = None  # the result.json that acknowledged it, as it stood at the end
+    missing_files: tuple[str, ...] = ()  # as in RunSeen
 
 
 @dataclass(frozen=True, slots=True)

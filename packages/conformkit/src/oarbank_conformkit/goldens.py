@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oarbank_conformkit.faults import found
 from oarbank_sdk import strictjson
+from oarbank_sdk.contracts.faults import found
 from oarbank_sdk.paths import portable_path_fault
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -32,6 +32,7 @@ class Golden:
     platforms: tuple[str, ...] | None  # None: every platform
     digest: str
     digest_version: int
+    path: str = ""  # of its file in the bundle
 
     def runs_on(self, platform: str) -> bool:
         """Say whether the golden is meant for a platform."""
@@ -50,7 +51,7 @@ def golden(path: str, data: bytes) -> Golden | BadGolden:
     """Return the golden in a file of the bundle."""
     try:
         value = strictjson.loads(data)
-        return _golden(value)
+        return _golden(value, path)
     except strictjson.StrictJSONError as exc:
         return BadGolden(path, str(exc))
     except _Refused as exc:
@@ -61,7 +62,7 @@ class _Refused(Exception):
     pass
 
 
-def _golden(value: Any) -> Golden:
+def _golden(value: Any, path: str) -> Golden:
     if not isinstance(value, dict):
         raise _Refused(f"must be an object; found {found(value)}")
     for key in value:
@@ -84,6 +85,7 @@ def _golden(value: Any) -> Golden:
         platforms=_texts(value, "platforms"),
         digest=digest,
         digest_version=version,
+        path=path,
     )
 
 
@@ -95,7 +97,8 @@ def _typed(value: dict[str, Any], key: str, kind: type, default: Any = _REQUIRED
     if default is not _REQUIRED and value.get(key) is None:
         return default
     if key not in value or not isinstance(value[key], kind):
-        raise _Refused(f"/{key}: must be {_WORDS[kind]}; found {found(value.get(key))}")
+        there = found(value[key]) if key in value else "none"
+        raise _Refused(f"/{key}: must be {_WORDS[kind]}; found {there}")
     return value[key]
 
 

@@ -134,18 +134,21 @@ def _spec_fault(module: Module, stage: Stage | None, spec: DutySpec) -> str | No
     """Why a duty spec could never prove anything with this manifest."""
     at = f"/duty_specs/{spec.index}/stage"
     if stage is None:
+        if all(one.name is None for one in module.stages):
+            return f"{at}: this manifest has no stages: leave stage out; found {found(spec.stage)}"
         names = ", ".join(str(one.name) for one in module.stages)
         return f"{at}: must be a stage of the manifest ({names}); found {found(spec.stage)}"
     if stage.after:
         return f"{at}: must be a stage that stands alone; found {stage.name}, which runs after {', '.join(stage.after)}"
+    there = ", ".join(sorted(module.capabilities)) or "no capabilities at all"
     for capability, why in (
         ("cooperative_throttle", "or the runner never gets a duty"),
         ("progress_events", "or the runner cannot report"),
     ):
         if capability not in module.capabilities:
-            return f"{MANIFEST}: /runner/capabilities: must hold {capability} for a duty spec, {why}; found none"
+            return f"{MANIFEST}: /runner/capabilities: must hold {capability} for a duty spec, {why}; found {there}"
     if module.gpu_use == "none":
-        return f"{MANIFEST}: /runner/gpu/use: must be shared or exclusive for a duty spec; found none"
+        return f'{MANIFEST}: /runner/gpu/use: must be shared or exclusive for a duty spec; found "none"'
     return None
 
 

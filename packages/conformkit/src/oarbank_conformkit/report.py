@@ -46,6 +46,8 @@ class Report:
     took_s: float
     checks: tuple[Check, ...]
     duty_runs: tuple[DutyRun, ...] = ()
+    runner: bool = True  # False: the files alone were judged
+    throttles: bool = False  # it declares what earns a duty
 
     @property
     def ok(self) -> bool | None:

@@ -77,7 +77,7 @@ def _run(argv: list[str]) -> int:
         return 130
     except BrokenPipeError:  # the reader of our output has left, as `head` does: nothing more to say to it
         _mute()
-        return 1
+        return 3
     except OSError as fault:
         if fault.errno not in (errno.ENOSPC, errno.EIO):
             raise

@@ -7,7 +7,7 @@ from typing import Any
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.faults import found
-from oarbank_conformkit.judge.run import how_it_ended
+from oarbank_conformkit.judge.run import crashed, how_it_ended
 from oarbank_sdk.contracts.judge import judge
 from oarbank_sdk.events import doctor_line
 
@@ -28,6 +28,9 @@ _NAMES = {
 def judge_doctor(seen: RunSeen, platform: str) -> list[Check]:
     """Return the doctor's checks; what its document cannot answer because there is none is unknown."""
     checks = [_exit(seen)]
+    if crashed(seen) and not seen.stdout.strip():
+        why = "it printed nothing, so protocol, platform and health are not known either"
+        return [*checks, _check("doctor.document", "unknown", why)]
     verdict = judge("runner-doctor-1", doctor_line(seen.stdout))
     if not verdict.valid:
         what = "no line at all" if not seen.stdout.strip() else verdict.faults[0].line("")
@@ -35,6 +38,7 @@ def judge_doctor(seen: RunSeen, platform: str) -> list[Check]:
         detail = (
             f"{what}; the last line was {last}" if seen.stdout.strip() else f"must be one line of JSON; found {what}"
         )
+        detail += ". Print the document last, on one line."
         checks.append(_check("doctor.document", "fail", detail))
         rest = ("doctor.protocol", "doctor.platform", "doctor.health")
         return checks + [_check(rule, "unknown", "there is no valid document to read it from") for rule in rest]

@@ -71,7 +71,9 @@ def judge_duty(spec: DutySpec, seen: DutySeen, *, cancellable: bool) -> list[Che
     fault = _runs_fault(spec, seen)
     if fault is not None:
         why = "not measured: the task did not run until the window closed"
-        return [line("duty.runs", "fail", fault), *(line(rule, "unknown", why) for rule in _MEASURED)]
+        never = seen.refused is not None or (seen.phase_s is None and bool(seen.code))
+        rest = _MEASURED[2:3] if never else _MEASURED  # of a runner that never came to work one line is enough
+        return [line("duty.runs", "fail", fault), *(line(rule, "unknown", why) for rule in rest)]
     checks = [line("duty.runs", "pass", f"first phase after {seen.phase_s:.2f} s")]
     used = used_reports(seen)
     checks += [_reports(line, seen, used), _reported(line, used), *_measured(line, seen, used)]
@@ -120,13 +122,13 @@ def _runs_fault(spec: DutySpec, seen: DutySeen) -> str | None:
     if seen.phase_s is None:
         if seen.code is None:
             return f"must write its first phase; found none after {seen.limit_s:g} s"
+        if seen.code:
+            return f"must run; it ended{code} after {seen.lasted_s:.1f} s, before its first phase{words}"
         return f"must write its first phase; it ended{code} after {seen.lasted_s:.1f} s without one{words}"
     if seen.ended_s is not None:
-        needed = SETTLE_S + spec.window_s
-        return (
-            f"must run for {needed:g} s after its duty was set; it ended{code} after {seen.ended_s:.1f} s{words}. "
-            "Give the task more to do."
-        )
+        must = f"must run for {SETTLE_S + spec.window_s:g} s after its duty was set"
+        advice = "" if seen.code else ". Give the task more to do"
+        return f"{must}; it ended{code} after {seen.ended_s:.1f} s{advice}{words}"
     return None
 
 
@@ -195,7 +197,8 @@ def measure_unknown(seen: DutySeen, used: list[DutyReport]) -> str | None:
     cpu = seen.cpu
     others = sorted({report.device for report in used} - {"cpu"})
     if others:
-        return f"reports say {', '.join(others)}, and {seen.gpu_unknown or 'no GPU time was read'}"
+        why = f"reports say {', '.join(others)}, and {seen.gpu_unknown or 'no GPU time was read'}"
+        return f'{why}. If the units run on the CPU, make the governor with device="cpu".'
     if cpu is None:
         return "nothing was measured"
     if cpu.unknown is not None:

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 from oarbank_conformkit.bundle import Bundle
 from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.faults import sentence
 from oarbank_conformkit.fixtures import Fixtures
 from oarbank_conformkit.goldens import BadGolden
 from oarbank_conformkit.module import FIXTURES, MANIFEST, Module
+from oarbank_sdk.contracts.faults import Fault
+
+_HOW = "Write one with any digest of 64 hex digits; the kit then says the right one."
 
 
 def judge_bundle(bundle: Bundle) -> list[Check]:
     """Return the checks of everything that can be read without starting the runner."""
-    checks = [_valid(bundle)]
+    checks = [_valid(bundle), *_advice(bundle)]
     if bundle.module is not None:
         checks += _goldens(bundle, bundle.module)
     if bundle.fixtures is not None:
@@ -33,21 +37,38 @@ def _valid(bundle: Bundle) -> Check:
         return _check("manifest.valid", name, "pass", "")
     told = "; ".join(fault.line("") for fault in bundle.manifest_faults[:3])
     more = f"; and {len(bundle.manifest_faults) - 3} more" if len(bundle.manifest_faults) > 3 else ""
-    return _check("manifest.valid", name, "fail", f"{told}{more}. Correct it; the runner was not judged.")
+    return _check("manifest.valid", name, "fail", f"{sentence(told + more)} Correct it; the runner was not judged.")
+
+
+def _advice(bundle: Bundle) -> Iterator[Check]:
+    for fault in bundle.manifest_warnings:
+        rule = "manifest.known_words"
+        yield _check(rule, f"{MANIFEST} holds known words", "warn", fault.line(""))
+    if bundle.missing_schema is not None:
+        detail = (
+            f"/results/schema: must be a file in the bundle; found none at {bundle.missing_schema}. "
+            "Write it, or take the key out."
+        )
+        yield _check("manifest.result_schema", "the schema of the results is there", "warn", detail)
 
 
 def _goldens(bundle: Bundle, module: Module) -> Iterator[Check]:
     if module.goldens is None:
-        detail = "/goldens/fixtures: must point at one golden or more, or nothing proves the results; found none"
+        detail = (
+            "/goldens/fixtures: must point at one golden or more, or nothing proves the results; found none. "
+            f'Write [goldens] with fixtures = "goldens/*.json". {_HOW}'
+        )
         yield _check("manifest.goldens", "goldens are there", "fail", detail)
         return
     if not bundle.goldens:
-        detail = f"/goldens/fixtures: must find at least one file; {module.goldens} finds none"
+        detail = f"/goldens/fixtures: must find at least one file; {module.goldens} finds none. {_HOW}"
         yield _check("manifest.goldens", "goldens are there", "fail", detail)
         return
     for bad in bundle.goldens:
         if isinstance(bad, BadGolden):
-            yield _check("manifest.goldens", f"{bad.path} is a golden", "fail", bad.fault)
+            yield _check(
+                "manifest.goldens", f"{bad.path} is a golden", "fail", f"{sentence(bad.fault)} Correct the file."
+            )
     usable = sum(not isinstance(one, BadGolden) for one in bundle.goldens)
     if usable == len(bundle.goldens):
         yield _check("manifest.goldens", "goldens are there", "pass", f"{usable} of them")
@@ -56,28 +77,53 @@ def _goldens(bundle: Bundle, module: Module) -> Iterator[Check]:
 def _fixtures(fixtures: Fixtures) -> Iterator[Check]:
     name = f"{fixtures.shown} can be read"
     if fixtures.file_fault is not None:
-        yield _check("fixture.file", name, "fail", f"{fixtures.file_fault}. Nothing in it was run.")
+        yield _check("fixture.file", name, "fail", f"{sentence(fixtures.file_fault)} Nothing in it was run.")
         return
     yield _check("fixture.file", name, "pass", "")
     for entry in fixtures.entry_faults:
         told = "; ".join(fault.line("") for fault in entry.faults[:3])
-        detail = f"{fixtures.shown}: {told}. Correct the entry; the others are judged."
+        others = "; the others are judged" if fixtures.duty_specs else ""
+        detail = f"{fixtures.shown}: {sentence(told)} Correct the entry{others}."
         yield _check("fixture.entry", f"{entry.entry}: fixture", "fail", detail)
     for fault in fixtures.unknown_keys:
-        yield _check("fixture.known_keys", f"{fixtures.shown} holds known keys", "warn", fault.line(""))
+        yield _check("fixture.known_keys", f"{fixtures.shown} holds known keys", "warn", _unknown_key(fixtures, fault))
     for key in fixtures.not_run:
         detail = f"/{key}: this version of the kit reads {key} and does not run them"
         yield _check("fixture.used", f"{fixtures.shown}: {key} are run", "warn", detail)
+
+
+def _unknown_key(fixtures: Fixtures, fault: Fault) -> str:
+    meant = _means_duty_specs(fault) and not fixtures.duty_specs
+    return fault.line("") + (" Nothing under this key was run, so no duty was measured." if meant else "")
+
+
+def _means_duty_specs(fault: Fault) -> bool:
+    return fault.message.endswith("did you mean duty_specs?")
 
 
 def _duty_spec(module: Module, fixtures: Fixtures | None) -> Iterator[Check]:
     name = "cooperative_throttle is proved by a duty spec"
     if not module.throttles:
         return
-    if fixtures is not None and (fixtures.has_duty_specs or fixtures.file_fault is not None):
-        yield _check("manifest.duty_spec", name, "pass", f"{len(fixtures.duty_specs)} of them can be used")
+    specs = () if fixtures is None else fixtures.duty_specs
+    if any(spec.duty > 0.0 for spec in specs):
+        yield _check("manifest.duty_spec", name, "pass", f"{len(specs)} of them can be used")
         return
-    detail = (
-        f"{FIXTURES} must list duty_specs, or nobody has seen the duty held; found none. List one task that runs long."
-    )
+    if specs:
+        detail = "every duty spec has the duty 0, which proves waiting alone. List one with a duty above 0 too."
+    else:
+        detail = f"no duty was measured: {_no_spec(fixtures)}. List one task that runs long."
     yield _check("manifest.duty_spec", name, "warn", detail)
+
+
+def _no_spec(fixtures: Fixtures | None) -> str:
+    """Why there is no duty spec that can be used."""
+    if fixtures is None:
+        return f"{FIXTURES} must list duty_specs; found no such file"
+    if fixtures.file_fault is not None:
+        return f"{fixtures.shown} must list duty_specs; found a file that cannot be read"
+    what = "none that can be used" if fixtures.has_duty_specs else "no such key"
+    for fault in fixtures.unknown_keys:
+        if _means_duty_specs(fault):
+            what = f"the key {fault.pointer[1:]}, which nobody reads"
+    return f"{fixtures.shown} must list duty_specs; found {what}"

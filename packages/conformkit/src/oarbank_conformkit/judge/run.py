@@ -11,12 +11,19 @@ from oarbank_conformkit.faults import found
 from oarbank_conformkit.goldens import Golden
 from oarbank_conformkit.module import Module
 from oarbank_sdk import canonical
+from oarbank_sdk.contracts.faults import found as as_json
 from oarbank_sdk.contracts.judge import judge
+
+LAST_LINES = 5
+"""Lines of a runner's stderr that a check shows: a traceback's last place and its reason."""
 
 
 def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Check], str | None]:
     """Return the checks of the first run, and its digest where there is one."""
     checks = [_exit(golden, seen)]
+    if crashed(seen):
+        why = "the runner did not come to work; its result, a second run and a stop were not judged"
+        return [*checks, _check("golden.result", f"golden {golden.name}: the rest is judged", "unknown", why)], None
     payload, fault = result_payload(module, seen)
     name = f"golden {golden.name}: result.json keeps its contract"
     if payload is None:
@@ -25,7 +32,7 @@ def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Ch
         return [*checks, _check("golden.digest", name, "unknown", "there is no valid result to hash")], None
     checks.append(_check("golden.result", name, "pass", ""))
     digest, fault = payload_digest(module, payload)
-    return [*checks, _digest(module, golden, digest, fault)], digest
+    return [*checks, _digest(module, golden, payload, digest, fault)], digest
 
 
 def judge_repeat(module: Module, golden: Golden, first: str | None, seen: RunSeen | None, locale: str) -> Check:
@@ -44,6 +51,13 @@ def judge_repeat(module: Module, golden: Golden, first: str | None, seen: RunSee
     return _check("golden.repeat", name, "fail", f"must be the first run's {first}; found {second}")
 
 
+def crashed(seen: RunSeen) -> bool:
+    """Say whether the runner never came to work: it did not start, or left no phase, no result and no word."""
+    if seen.refused is not None:
+        return True
+    return seen.exit not in (0, None) and not seen.phase and seen.result is None and seen.failure is None
+
+
 def how_it_ended(seen: RunSeen) -> str:
     """Return a clause that says how a run ended, with its own words where it left some."""
     if seen.refused is not None:
@@ -55,21 +69,28 @@ def how_it_ended(seen: RunSeen) -> str:
 
 
 def own_words(failure: bytes | None, stderr: str) -> str:
-    """Return what failure.json or the last line of stderr says, as a clause to append; empty where neither does."""
+    """Return what failure.json or the end of stderr says, as a clause that ends a detail; empty where neither does."""
     if failure is not None:
         verdict = judge("runner-failure-1", failure)
         if verdict.valid:
             detail = verdict.value.get("detail", "")
-            return f"; failure.json: {verdict.value['reason']}{': ' if detail else ''}{detail[:160]}"
+            return f"; failure.json: {verdict.value['reason']}{': ' if detail else ''}{_one_line(detail)}"
         return f"; failure.json is not valid: {verdict.faults[0].line('')}"
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    return f"; last line of stderr: {lines[-1].strip()[:160]}" if lines else ""
+    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()][-LAST_LINES:]
+    if len(lines) < 2:
+        return "".join(f"; last line of stderr: {line.strip()[:160]}" for line in lines)
+    return "; last lines of stderr:\n" + "\n".join(line[:100] for line in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:160]
 
 
 def result_payload(module: Module, seen: RunSeen) -> tuple[Mapping[str, Any] | None, str]:
     """Return the payload of a valid result.json, or None and what is wrong."""
     if seen.result is None:
-        return None, f"must be there; found no result.json ({how_it_ended(seen)})"
+        words = own_words(seen.failure, seen.stderr) if seen.exit == 0 else ""  # another exit has told them already
+        return None, f"must be there; found no result.json{words}"
     verdict = judge("result-envelope-1", seen.result)
     if not verdict.valid:
         return None, f"result.json: {verdict.faults[0].line('')}"
@@ -109,14 +130,22 @@ def _exit(golden: Golden, seen: RunSeen) -> Check:
     return _check("golden.exit", name, "fail", f"must exit 0; {how_it_ended(seen)}")
 
 
-def _digest(module: Module, golden: Golden, digest: str | None, fault: str) -> Check:
+def _digest(module: Module, golden: Golden, payload: Mapping[str, Any], digest: str | None, fault: str) -> Check:
     name = f"golden {golden.name}: digest is the expected one"
     if digest is None:
         return _check("golden.digest", name, "fail", fault)
     if golden.digest_version != module.digest_version:
-        detail = f"digest_version must be the manifest's {module.digest_version}; found {golden.digest_version}"
+        detail = (
+            f"{golden.path}: /expected/digest_version: must be the manifest's {module.digest_version}; "
+            f"found {golden.digest_version}. Correct it there, with the digest of that version."
+        )
         return _check("golden.digest", name, "fail", detail)
     if digest == golden.digest:
         return _check("golden.digest", name, "pass", f"{digest[:12]}...")
     over = ", ".join(module.digest_over)
-    return _check("golden.digest", name, "fail", f"must be {golden.digest} over {over}; found {digest}")
+    shown = as_json({field: payload[field] for field in module.digest_over})
+    detail = (
+        f"must be {golden.digest} over {over}, as {golden.path} says; found {digest} of {shown}. "
+        f"Look at the result; if it is right, write this digest into {golden.path}."
+    )
+    return _check("golden.digest", name, "fail", detail)

@@ -2,7 +2,8 @@
 
 Pure. Both bounds are held against what the kit saw, less what a busy machine took: an honest runner that got no
 processor is not accused. So three answers: in time; late by more than the machine can explain; or it cannot be told,
-with the figures.
+with the figures. A stop may be answered with the result, if it is the whole one: a part that poses as the whole would
+be believed for good.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oarbank_conformkit.checks import Check, Status, check
-from oarbank_conformkit.evidence import StopSeen
-from oarbank_conformkit.judge.run import own_words
+from oarbank_conformkit.evidence import RunSeen, StopSeen
+from oarbank_conformkit.goldens import Golden
+from oarbank_conformkit.judge.run import own_words, payload_digest, result_payload
+from oarbank_conformkit.module import Module
 
 ACKNOWLEDGE_S = 2.0
 """Seconds from the nudge to the acknowledgement, as the published kit holds it."""
@@ -39,6 +42,27 @@ def judge_stop(title: str, grace_s: float, seen: StopSeen | None) -> list[Check]
         check("runner", rule, name, answer.status, answer.detail, None if seen is None else _evidence(seen))
         for rule, name, answer in zip(rules, names, answers, strict=True)
     ]
+
+
+def judge_stop_result(module: Module, golden: Golden, first: str | None, seen: StopSeen | None) -> list[Check]:
+    """Return the check of the result that answered a stop of a golden; none where no result did.
+
+    `first` is the digest of the golden's first run, None where it gave none.
+    """
+    if seen is None or seen.ack != "result":
+        return []
+    name = f"golden {golden.name}: the result it left after a stop is whole"
+    if first is None:
+        why = "the first run gave no digest to compare with"
+        return [check("runner", "stop.result_true", name, "unknown", why)]
+    left = RunSeen(exit=seen.code, result=seen.result, missing_files=seen.missing_files)
+    payload, fault = result_payload(module, left)
+    digest, fault = (None, fault) if payload is None else payload_digest(module, payload)
+    if digest is not None and digest in (golden.digest, first):
+        return [check("runner", "stop.result_true", name, "pass", f"{digest[:12]}...")]
+    wrong = fault if digest is None else f"must have the digest {first}; found {digest}"
+    advice = "Stopped before the end, leave failure.json (acknowledge_stop does it) and no result.json."
+    return [check("runner", "stop.result_true", name, "fail", f"{wrong}. {advice}")]
 
 
 def judge_duty_stop(title: str, seen: StopSeen) -> Check:
@@ -92,6 +116,8 @@ def ended(seen: StopSeen) -> _Answer:
 
 
 def _nothing_to_stop(seen: StopSeen) -> _Answer | None:
+    if seen.outcome == "no_phase" and seen.code:
+        return _Answer("unknown", f"it ended after {seen.lasted_s:.1f} s, before it could be stopped{_how(seen)}")
     if seen.outcome == "no_phase":
         advice = (
             f"it wrote no phase in {seen.lasted_s:.1f} s. Write one when the work begins, or nothing can be stopped"

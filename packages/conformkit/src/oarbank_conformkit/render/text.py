@@ -38,9 +38,10 @@ def check_lines(one: Check, *, colour: bool = False) -> str:
         mark = f"\x1b[{_COLOURS[one.status]}m{mark}\x1b[0m"
     lines = [f"{mark} {one.suite:<{SUITE_WIDTH}} {one.name}"]
     if one.detail and (one.status != "pass" or one.rule.startswith("duty.")):
-        lines += textwrap.wrap(
-            one.detail, DETAIL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
-        )
+        for line in one.detail.splitlines():
+            lines += textwrap.wrap(
+                line, DETAIL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -48,6 +49,7 @@ def summary(report: Report) -> str:
     """Return the last lines: the counts, the time, and what they come to; ends in LF."""
     numbers = counts(report.checks)
     listed = ", ".join(f"{numbers[status]} {_WORDS[status]}" for status in MARKS)
+    listed = listed.removesuffix("s") if numbers["warn"] == 1 else listed
     return f"\n{listed} in {report.took_s:.1f} s: {_verdict(report)}\n"
 
 
@@ -60,4 +62,8 @@ def _verdict(report: Report) -> str:
     who = f"{report.module_id} {report.module_version}" if report.module_id else report.directory
     if report.ok is None:
         return f"could not tell whether {who} conforms"
-    return f"{who} conforms" if report.ok else f"{who} does not conform"
+    if not report.ok:
+        return f"{who} does not conform"
+    if not report.runner:
+        return f"{who}: the files keep their contracts; the runner was not judged"
+    return f"{who} conforms; no duty was measured" if report.throttles and not report.duty_runs else f"{who} conforms"

@@ -91,6 +91,7 @@ def finished(scratch: Scratch, runner: RunnerProcess, began: float, limit_s: flo
         limit_s=limit_s,
         result=result,
         failure=scratch.failure(),
+        phase=scratch.has_phase(),
         stdout=runner.stdout_tail(),
         stderr=runner.stderr_tail(),
         missing_files=scratch.missing_files(result),

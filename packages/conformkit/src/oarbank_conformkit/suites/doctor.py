@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from oarbank_conformkit.checks import Check, timed
 from oarbank_conformkit.environment import doctor_environment
@@ -16,12 +16,13 @@ from oarbank_conformkit.suites.bench import Bench, finished
 from oarbank_conformkit.workdir import Scratch
 
 
-def run(bench: Bench, step: DoctorStep) -> Iterator[Check]:
-    """Return the doctor's checks."""
+def run(bench: Bench, step: DoctorStep) -> Generator[Check, None, str | None]:
+    """Give the doctor's checks; at the end, why no other step can run, or None."""
     bench.live(step.title)
     began = time.monotonic()
     seen = _see(bench, began)
     yield from timed(judge_doctor(seen, bench.host.platform), time.monotonic() - began)
+    return None if seen.refused is None else "the runner could not be started"
 
 
 def _see(bench: Bench, began: float) -> RunSeen:

@@ -98,6 +98,7 @@ class _Watch:
             outcome = "ignored" if self.ack is None else "timeout"
         else:
             outcome = "stopped" if self.ack is not None else "ignored"
+        result = self.scratch.result() if self.ack == "result" else None
         return StopSeen(
             outcome,  # type: ignore[arg-type]
             self.grace_s,
@@ -111,6 +112,8 @@ class _Watch:
             disturbed_ack_s=self.disturbed_ack_s if self.ack is not None else self._disturbed(),
             disturbed_s=self._disturbed(),
             stderr=self.runner.stderr_tail(),
+            result=result,
+            missing_files=self.scratch.missing_files(result),
         )
 
 
