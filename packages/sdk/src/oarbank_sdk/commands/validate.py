@@ -28,7 +28,7 @@ class Validate:
         """Declare the arguments."""
         parser.epilog = "KIND is one of: " + ", ".join(catalogue.kinds())
         parser.add_argument("kind", metavar="KIND", help="a contract, such as runner-control-1")
-        parser.add_argument("files", metavar="FILE", nargs="+", help="a document, or one a line in *.ndjson; - for stdin")
+        parser.add_argument("files", metavar="FILE", nargs="+", help="a document; *.ndjson: one a line; - for stdin")
         parser.add_argument("--json", action="store_true", help="one JSON object a file, and nothing else")
 
     def run(self, ns: argparse.Namespace) -> int:
