@@ -4,7 +4,8 @@
 
 Each row runs our governor and a plain ``sleep(b*(1-d)/d)`` one after the other on the same busy loop, so that
 the two share the machine's mood. Shares are busy seconds over wall seconds, from the start of the first unit to
-the start of the one after the last. `entitled` is min(d, b/(b+host)): nobody can hold more.
+the start of the one after the last. `entitled` is min(d, b/(b+host)), with b/(b+host) measured on the same loop when
+nobody waits: nobody can hold more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oarbank_sdk.control import Control, replace_text
@@ -32,7 +34,18 @@ UNITS_MS = (1, 5, 20)
 HOST_MS = (0, 1)
 WINDOW_S = 2.0
 clock = time.perf_counter
-Run = Callable[[Callable[[], None]], None]  # runs one unit its own way
+
+@dataclass
+class Series:
+    """Units as they ran: (start, end), in seconds."""
+
+    units: list[tuple[float, float]] = field(default_factory=list)
+    def figures(self) -> dict[str, float]:
+        wall = self.units[-1][0] - self.units[0][0]
+        busy = sum(end - start for start, end in self.units[:-1])
+        longest = max(end - start for start, end in self.units)
+        mean = busy / (len(self.units) - 1)
+        return {"held": busy / wall, "unit_s": mean, "longest_s": longest, "worst_2s": worst(self.units, WINDOW_S)}
 
 
 def spin(seconds: float) -> None:
@@ -41,45 +54,50 @@ def spin(seconds: float) -> None:
         pass
 
 
-def governed(duty_share: float) -> Run:
-    duty = Duty(None)
-    duty.set(duty_share)
-
-    def run(unit: Callable[[], None]) -> None:
-        with duty.unit():
-            unit()
-
-    return run
-
-
-def plain_sleep(duty_share: float) -> Run:
-    def run(unit: Callable[[], None]) -> None:
-        start = clock()
-        unit()
-        time.sleep((clock() - start) * (1 - duty_share) / duty_share)
-
-    return run
-
-
-def measure(run: Run, unit_s: float, host_s: float, seconds: float) -> dict[str, float]:
+def lengths(unit_s: float) -> Iterator[float]:
     rng = random.Random(7)
-    units: list[tuple[float, float]] = []
+    while True:
+        yield unit_s * rng.uniform(0.8, 1.2)
 
-    def unit() -> None:
-        start = clock()
-        spin(unit_s * rng.uniform(0.8, 1.2))
-        units.append((start, clock()))
 
+def governed(share: float, unit_s: float, host_s: float, seconds: float) -> Series:
+    duty = Duty(None)
+    duty.set(share)
+    series = Series()
     stop = clock() + seconds
-    while clock() < stop:
-        run(unit)
-        spin(host_s)
-    run(unit)
-    wall = units[-1][0] - units[0][0]
-    busy = sum(end - start for start, end in units[:-1])
-    longest = max(end - start for start, end in units)
-    mean = busy / (len(units) - 1)
-    return {"held": busy / wall, "unit_s": mean, "longest_s": longest, "worst_2s": worst(units, WINDOW_S)}
+    for length in lengths(unit_s):
+        with duty.unit():
+            start = clock()
+            spin(length)
+            end = clock()
+        series.units.append((start, end))
+        if host_s:
+            spin(host_s)
+        if end >= stop:
+            return series
+    raise AssertionError
+
+
+def free(unit_s: float, host_s: float, seconds: float) -> Series:
+    """The same loop with nobody who waits: what is possible at all."""
+    return plain_sleep(1.0, unit_s, host_s, seconds)
+
+
+def plain_sleep(share: float, unit_s: float, host_s: float, seconds: float) -> Series:
+    series = Series()
+    stop = clock() + seconds
+    for length in lengths(unit_s):
+        start = clock()
+        spin(length)
+        end = clock()
+        series.units.append((start, end))
+        if share < 1.0:
+            time.sleep((end - start) * (1 - share) / share)
+        if host_s:
+            spin(host_s)
+        if end >= stop:
+            return series
+    raise AssertionError
 
 
 def worst(units: list[tuple[float, float]], window_s: float) -> float:
@@ -99,9 +117,11 @@ def worst(units: list[tuple[float, float]], window_s: float) -> float:
 
 def row(duty: float, unit_ms: float, host_ms: float, seconds: float) -> dict[str, object]:
     out: dict[str, object] = {"duty": duty, "unit_ms": unit_ms, "host_ms": host_ms}
-    for name, make in (("ours", governed), ("plain", plain_sleep)):
-        found = measure(make(duty), unit_ms / 1e3, host_ms / 1e3, seconds)
-        entitled = min(duty, found["unit_s"] / (found["unit_s"] + host_ms / 1e3))
+    possible = free(unit_ms / 1e3, host_ms / 1e3, seconds / 3).figures()["held"]
+    entitled = min(duty, possible)
+    out["entitled"] = round(entitled, 4)
+    for name, run in (("ours", governed), ("plain", plain_sleep)):
+        found = run(duty, unit_ms / 1e3, host_ms / 1e3, seconds).figures()
         bound = duty + found["longest_s"] * (1 - duty) / 2 + 0.01
         out[name] = {
             "held": round(found["held"], 4),

@@ -31,7 +31,6 @@ SLICE_S = 2.0  # longest single wait, so that no timer overflows at tiny duties
 REPORT_S = 2.0  # a report's interval (the brief), ended where a cycle ends ...
 REPORT_LATEST_S = 4.0  # ... and no later than this, but for a unit that runs longer
 REPORT_SHORTEST_S = 0.25  # less says nothing about a share
-POLL_S = 0.05  # only with a control object that has no timed wait
 SMALLEST = 0.01  # the first unit of its kind is this part of full size: a probe
 STARVED_DUTY = 0.05  # sizes at duty 0 are those of the first step that a budget grows by
 
@@ -266,6 +265,7 @@ class Duty:
         if now - self._span.start >= REPORT_S:  # here a cycle is whole
             self._report(now)
         self._pace.began(now, duty)
+        self._pace.start = self._clock()  # the first steps after a sleep are slow, and not the unit's
 
     def _end(self, sizes: _Sizes) -> None:
         if self._depth or not self._owner:  # nobody's turn: a fork's child leaves the block of its parent
@@ -307,7 +307,7 @@ class Duty:
                 if self._asked == self._span.duty and not self._closed:
                     self._changed.wait(seconds)
         elif not hasattr(ctl, "wait"):
-            time.sleep(min(seconds, POLL_S))  # an older control.py beside us
+            time.sleep(min(seconds, 0.05))  # an older control.py beside us: the one poll
         else:
             seq = ctl.seq
             if ctl.gpu_duty == self._span.duty and not (self._closed or ctl.stop or ctl.pause):
