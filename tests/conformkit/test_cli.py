@@ -190,3 +190,17 @@ def test_help_names_the_exit_codes() -> None:
 
     assert done.returncode == 0
     assert "3 something that must hold could not be told" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("how", ["here", "variable"])
+def test_without_a_directory_the_variable_s_module_is_judged_else_the_one_here(tmp_path, how):
+    folder = bundles.build(tmp_path / "module", bundles.runner("pass"), duty_specs=None)
+    env = {name: value for name, value in os.environ.items() if name != "OARBANK_CONFORM_DIR"}
+    if how == "variable":
+        env["OARBANK_CONFORM_DIR"] = str(folder)
+    done = subprocess.run(
+        [*command(folder)[:-1], "--no-runner"],
+        cwd=folder if how == "here" else tmp_path, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "the runner was not judged" in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from oarbank_conformkit.checks import Check
 
 
+DIRECTORY = "OARBANK_CONFORM_DIR"
+"""The environment variable that names the module to judge when nobody else does; a workspace sets it for itself."""
+
+
 class Conform:
     """The command that `oarbank-sdk` finds through its entry point."""
 
@@ -27,7 +31,13 @@ class Conform:
         parser.epilog = (
             "Exit codes: 0 nothing failed, 1 something did, 2 wrong use, 3 something that must hold could not be told."
         )
-        parser.add_argument("dir", metavar="DIR", help=f"the module's directory, the one that holds {MANIFEST}")
+        parser.add_argument(
+            "dir",
+            metavar="DIR",
+            nargs="?",
+            default=os.environ.get(DIRECTORY) or ".",
+            help=f"the module's directory, the one that holds {MANIFEST} (${DIRECTORY}, else the current one)",
+        )
         parser.add_argument("--fixtures", metavar="FILE", help=f"what to run beside the goldens (DIR/{FIXTURES})")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         parser.add_argument("--no-runner", action="store_true", help="judge the files alone and start nothing")
