@@ -3,9 +3,9 @@
     hatch run bench:governor [--seconds S] [--rounds N] [--quick]
 
 Each row runs our governor and a plain ``sleep(b*(1-d)/d)`` in turns on the same busy loop, so that the two share
-the machine's mood, and takes the median of the turns: on a shared host one turn in a few is disturbed. Shares are busy seconds over wall seconds, from the start of the first unit to
-the start of the one after the last. `entitled` is min(d, b/(b+host)), with b/(b+host) measured on the same loop when
-nobody waits: nobody can hold more.
+the machine's mood, and takes the median of the turns: on a shared host one turn in a few is disturbed. Shares are
+busy seconds over wall seconds, from the start of the first unit to the start of the one after the last. `entitled` is
+min(d, b/(b+host)), with b/(b+host) measured on the same loop when nobody waits: nobody can hold more.
 """
 
 from __future__ import annotations
