@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "api.md"
 SOURCE = ROOT / "packages" / "sdk" / "src" / "oarbank_sdk"
 MODULES = (
-    "control", "duty", "supervisor", "strictjson", "canonical", "events", "paths", "contracts.catalogue",
+    "control", "duty", "supervisor", "strictjson", "canonical", "module", "events", "paths", "contracts.catalogue",
     "contracts.judge", "contracts.faults",
 )  # fmt: skip
 HEAD = """# API of oarbank-sdk

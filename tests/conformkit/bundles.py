@@ -35,6 +35,7 @@ exec = ["python", "-I", "{{bundle}}/runner.py"]
 capabilities = {capabilities}
 stop_grace_s = {grace_s:g}
 gpu = {{ use = "{gpu}" }}
+env = {{ {env} }}
 
 [[stages]]
 name = "selftest"
@@ -57,6 +58,7 @@ class Plan:
     capabilities: list[str] = field(default_factory=lambda: list(CAPABILITIES))
     platforms: list[str] = field(default_factory=lambda: list(PLATFORMS))
     gpu: str = "shared"
+    env: dict[str, str] = field(default_factory=dict)
     grace_s: float = 20
     timeout_s: float = 60
 
@@ -82,6 +84,7 @@ def manifest(plan: Plan) -> str:
         capabilities=json.dumps(plan.capabilities),
         grace_s=plan.grace_s,
         gpu=plan.gpu,
+        env=", ".join(f"{name} = {json.dumps(value)}" for name, value in plan.env.items()),
         timeout_s=plan.timeout_s,
     )
 

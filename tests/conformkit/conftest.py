@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.host import this_host
+from oarbank_agent_check.sources.gpu import VARIABLE as READER
 from oarbank_conformkit import bundle
 from oarbank_conformkit.conduct import conduct
-from oarbank_conformkit.host import this_host
 from oarbank_conformkit.report import Report
 from tests.conformkit import bundles
+from tests.fakegpu import reader, runners
+from tests.fakegpu.running import fake_gpu
 
 Conform = Callable[..., Report]
 
@@ -26,6 +29,20 @@ def conform(tmp_path: Path) -> Conform:
         return conduct(bundle.read(str(folder)), this_host(), kit="test")
 
     return judge
+
+
+@pytest.fixture
+def conform_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Conform]:
+    """Build a bundle whose runner uses a fake GPU and judge it, in this process, which reads that GPU."""
+    with fake_gpu() as gpu:
+        monkeypatch.setenv(READER, reader.SPEC)
+        monkeypatch.setenv(reader.VARIABLE, gpu.path)
+
+        def judge(source: str, **changes: Any) -> Report:
+            folder = runners.build(tmp_path / "module", gpu.path, source, **changes)
+            return conduct(bundle.read(str(folder)), this_host(), kit="test")
+
+        yield judge
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 from oarbank_agent_check.sources.ticks import Tick
 from oarbank_conformkit.checks import Check
-from oarbank_conformkit.evidence import CpuSeen, DutySeen, StopSeen, Wait
+from oarbank_conformkit.evidence import CpuSeen, DutySeen, GpuSeen, GpuTick, StopSeen, Wait
 from oarbank_conformkit.fixtures import DutySpec
 from oarbank_conformkit.judge.duty import judge_duty
 from oarbank_sdk.events import DutyReport
@@ -40,6 +40,20 @@ def cpu(share: float = 0.3, seconds: float = 4.0, **other: Any) -> CpuSeen:
         total_s=share * seconds,
         waits=(Wait(OPENS + seconds, seconds, 0.0),),
     )
+    return replace(seen, **other)
+
+
+def gpu_ticks(
+    share: float | None, seconds: float = 4.0, *, dt_s: float = 0.05, start: float = OPENS
+) -> tuple[GpuTick, ...]:
+    """Equal readings of the GPU's counters, each busy for `share` of it; None: unreadable."""
+    gain_s = None if share is None else share * dt_s
+    return tuple(GpuTick(start + (i + 1) * dt_s, dt_s, gain_s) for i in range(round(seconds / dt_s)))
+
+
+def gpu(share: float = 0.3, seconds: float = 4.0, **other: Any) -> GpuSeen:
+    """The kit's measure of a runner that holds `share` of the GPU."""
+    seen = GpuSeen(OPENS, OPENS + seconds, gpu_ticks(share, seconds), source="fake-gpu")
     return replace(seen, **other)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_conformkit import bundle
-from oarbank_conformkit.faults import UsageError
 from oarbank_conformkit.goldens import BadGolden, Golden, golden
 from oarbank_conformkit.judge.manifest import judge_bundle
 from tests.conformkit import bundles

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.module import module
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.goldens import golden
 from oarbank_conformkit.judge.doctor import judge_doctor
 from oarbank_conformkit.judge.run import crashed, judge_golden, judge_repeat, own_words
-from oarbank_conformkit.module import module
 from tests.conformkit import bundles
 
 MODULE = module(

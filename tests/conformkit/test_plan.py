@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.faults import UsageError
+from oarbank_agent_check.jobs.host import Host
+from oarbank_agent_check.jobs.module import Module, argv, module
 from oarbank_conformkit.checks import Check
-from oarbank_conformkit.faults import UsageError
 from oarbank_conformkit.fixtures import fixtures
 from oarbank_conformkit.goldens import Golden, golden
-from oarbank_conformkit.host import Host
-from oarbank_conformkit.module import Module, argv, module
 from oarbank_conformkit.plan import DoctorStep, DutyStep, GoldenStep, Item, plan
 from tests.conformkit import bundles
 

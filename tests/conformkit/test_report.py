@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.host import Host
 from oarbank_conformkit.checks import Check, Status, check, said_once
-from oarbank_conformkit.host import Host
 from oarbank_conformkit.render import json as json_report
 from oarbank_conformkit.render import text
 from oarbank_conformkit.report import DutyRun, Report, document, strictly

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.faults import HostFault
+from oarbank_agent_check.jobs.host import this_host
 from oarbank_conformkit import conduct as conductor
 from oarbank_conformkit.bundle import read
 from oarbank_conformkit.checks import Check
 from oarbank_conformkit.conduct import conduct
-from oarbank_conformkit.faults import KitError
-from oarbank_conformkit.host import this_host
 from oarbank_conformkit.report import Report
 from tests.conformkit import bundles
 from tests.conformkit.conftest import Conform
@@ -225,7 +225,7 @@ class BrokenSuite:
 
 
 FAULTS = [
-    (KitError("conform: a temporary directory must be made; No space left. Free some space."), "No space left"),
+    (HostFault("conform: a temporary directory must be made; No space left. Free some space."), "No space left"),
     (ZeroDivisionError("nobody foresaw this"), "the kit itself failed: ZeroDivisionError: nobody foresaw this"),
 ]
 

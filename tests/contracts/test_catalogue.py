@@ -31,6 +31,7 @@ TITLES = {
     "result-envelope-1": "ResultEnvelope",
     "module-manifest-1": "ModuleManifest",
     "gpu-sample-1": "GpuSample",
+    "agent-journal-1": "AgentJournal",
 }
 # What models do not enforce, or judge differently.
 AVOIDED = {"format", "not", "contains", "if", "then", "else", "dependentRequired", "oneOf", "multipleOf", "prefixItems"}
@@ -157,7 +158,7 @@ def test_readme_has_a_row_with_the_major_of_the_name(kind: str) -> None:
 
 
 def test_unknown_kind_names_the_known_ones() -> None:
-    with pytest.raises(catalogue.UnknownKind, match=r"kind: must be one of conformance-1, .*; found 'runner-control'"):
+    with pytest.raises(catalogue.UnknownKind, match=r"must be one of agent-journal-1, .*; found 'runner-control'"):
         catalogue.schema("runner-control")
 
 

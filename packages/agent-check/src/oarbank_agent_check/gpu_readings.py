@@ -6,11 +6,15 @@ unjudged: an accumulated value may stand still, dip, or belong to a client that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from oarbank_agent_check.readings import ProcessKey, Unknown
+
+
+class NotARecording(ValueError):
+    """These bytes are no recording of the kind they were taken for; the text says what must hold and what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class Counter:
 
     `client` is unique on this machine for as long as the client lives: device and client id, a registry id, an
     instance name. `value` is in ns or, where `total` is given, in ticks of the device's own clock, of which `total`
-    had passed. `capacity` is how many engines stand behind the name, so how many seconds a second it may grow.
+    had passed. `capacity` is how many engines stand behind the name, so how many seconds a second it may grow. An
+    empty `engine` says that the client is there and showed no engine at all.
     """
 
     pid: int
@@ -28,6 +33,10 @@ class Counter:
     value: int
     total: int | None = None
     capacity: int = 1
+    device: str = ""
+    """Whose clock `total` is: clients of one device share it. Empty: the client's own."""
+    t: float | None = None
+    """When this counter was read, in monotonic seconds; None: at the reading's `t`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,10 @@ class GpuReading:
     gone: frozenset[int] = frozenset()
     dips: Literal["hold", "new"] = "hold"
     """What a smaller value means: a counter that catches up later (DRM), or a new one under the same name (PDH)."""
+    elsewhere: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Processes that hold a device of which another source must tell (`{4321: {"nvml"}}`): no zero from this one."""
+    asleep: frozenset[int] = frozenset()
+    """Processes that hold a sleeping device, which was not woken to be read: it ran nothing since the last reading."""
 
 
 class GpuReader(Protocol):
@@ -79,3 +92,14 @@ class GpuReader(Protocol):
 
     def close(self) -> None:
         """Let go of everything that was opened; a second call does nothing."""
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """What a reader may offer besides: its untouched readings, as `oarbank-agent-check recording` reads them."""
+
+    def raw(self, members: Collection[ProcessKey]) -> Any:
+        """Read the members once and give what was found, without command lines and user names."""
+
+    def recording(self, raws: Sequence[Any]) -> Mapping[str, bytes]:
+        """Put raw readings together: the contents of files by name. Empty where there was nothing to read."""

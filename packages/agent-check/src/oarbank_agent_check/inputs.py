@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+FARTHEST_S = 1e12
+"""A clock reads at most so much, either way; far beyond it a double no longer tells one minute from the next."""
+
 GpuUse = Literal["none", "shared", "exclusive"]
 GpuJobs = Literal["never", "when_no_gpu_protected", "certified", "always"]
 

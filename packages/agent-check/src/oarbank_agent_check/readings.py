@@ -86,7 +86,7 @@ class Sample:
     pids: tuple[int, ...]  # every process that belonged to the group during the window
     share: float | None
     busy_s: float | None
-    source: str  # cpu-threads, and later drm-fdinfo, nvml, kfd, ioreg, pdh, recording
+    source: str  # cpu-threads, drm-fdinfo, kfd, nvml, ioreg, pdh, another reader's name, or gpu for several at once
     unknown: tuple[UnknownProcess, ...] = ()
     processes: tuple[ProcessTime, ...] = ()
     low: float | None = None  # bounds of the share, where the source's resolution is coarse

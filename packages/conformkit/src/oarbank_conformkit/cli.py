@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from oarbank_conformkit.module import FIXTURES, MANIFEST
+from oarbank_agent_check.jobs.module import FIXTURES, MANIFEST
 
 if TYPE_CHECKING:
     from oarbank_conformkit.checks import Check
@@ -61,15 +61,15 @@ class _Unwritable(Exception):
 def _conform(ns: argparse.Namespace) -> int:
     from importlib.metadata import version
 
+    from oarbank_agent_check.jobs.faults import UsageError
+    from oarbank_agent_check.jobs.host import this_host
+    from oarbank_agent_check.jobs.live import LiveText
     from oarbank_conformkit import bundle
     from oarbank_conformkit.conduct import conduct
-    from oarbank_conformkit.faults import UsageError
-    from oarbank_conformkit.host import this_host
-    from oarbank_conformkit.live import LiveLine
     from oarbank_conformkit.render import json as json_report
     from oarbank_conformkit.render import text
 
-    live = LiveLine(wanted=not ns.json)
+    live = LiveText(wanted=not ns.json)
     colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def tell(one: Check) -> None:

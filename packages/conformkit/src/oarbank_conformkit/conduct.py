@@ -1,6 +1,6 @@
 """Carry out a plan: step by step, one runner at a time, each check handed on as soon as it is known.
 
-The one fence of the kit. What breaks in the kit itself (`KitError`, or a fault nobody foresaw) ends the run of the
+The one fence of the kit. What breaks in the kit itself (`HostFault`, or a fault nobody foresaw) ends the run of the
 plan; the steps that were not judged become `unknown` with the reason, so nothing is left out of the verdict and
 nothing is blamed on the runner. A runner that never comes to work is told once: the steps behind it are `unknown`
 with one line each.
@@ -8,20 +8,23 @@ with one line each.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+from oarbank_agent_check.jobs.faults import HostFault
+from oarbank_agent_check.jobs.host import Host
 from oarbank_conformkit.bundle import Bundle
 from oarbank_conformkit.checks import Check, check, said_once
-from oarbank_conformkit.faults import KitError
 from oarbank_conformkit.goldens import Golden
-from oarbank_conformkit.host import Host
 from oarbank_conformkit.judge.manifest import judge_bundle
 from oarbank_conformkit.plan import DoctorStep, DutyStep, GoldenStep, Item, Step, plan
 from oarbank_conformkit.report import DutyRun, Report, strictly
 from oarbank_conformkit.suites import doctor, duty, golden
 from oarbank_conformkit.suites.bench import Bench, Live
+
+NOT_HERE = "conform: starting a runner needs Linux or macOS; found Windows. Use --no-runner here."
 
 
 def conduct(
@@ -79,7 +82,7 @@ def _run(bundle: Bundle, host: Host, items: tuple[Item, ...], duty_runs: list[Du
     if bundle.module is None:
         return
     bench = Bench(bundle.module, host, Path(bundle.path), bundle.fixtures, live)
-    broken: str | None = None
+    broken: str | None = None if os.name == "posix" else NOT_HERE
     absent: str | None = None
     for item in items:
         if isinstance(item, Check):
@@ -91,7 +94,7 @@ def _run(bundle: Bundle, host: Host, items: tuple[Item, ...], duty_runs: list[Du
         else:
             try:
                 absent = yield from _step(bench, item, duty_runs)
-            except KitError as exc:
+            except HostFault as exc:
                 broken = str(exc)
             except Exception as exc:  # a fault of ours that nobody foresaw: named, and never the runner's
                 broken = f"the kit itself failed: {type(exc).__name__}: {str(exc)[:160]}"

@@ -56,6 +56,7 @@ class StopSeen:
     stderr: str = ""
     result: bytes | None = None  # the result.json that acknowledged it, as it stood at the end
     missing_files: tuple[str, ...] = ()  # as in RunSeen
+    nudged: float | None = None  # moment of the nudge; None: there was none
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,33 @@ class CpuSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuTick:
+    """How long the runner's processes kept the GPU busy in the `dt_s` that ended at `t`; None: it could not be read.
+
+    `gain_s` may be more than `dt_s`: engines add up, and some drivers book a buffer when it ends. `low_s` and `high_s`
+    bound it where the source's resolution is coarse.
+    """
+
+    t: float
+    dt_s: float
+    gain_s: float | None
+    low_s: float | None = None
+    high_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSeen:
+    """The kit's own measure of GPU time over one window, and ticks from before it."""
+
+    start: float
+    end: float
+    ticks: tuple[GpuTick, ...] = ()
+    unknown: str | None = None  # why some ticks could not be read
+    source: str = "gpu"
+    clock: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DutySeen:
     """One duty spec's run."""
 
@@ -96,10 +124,12 @@ class DutySeen:
     failure: bytes | None = None
     written_wall: float = 0.0  # Unix seconds just before the duty was written
     nudged_wall: float = 0.0  # and just after the nudge
+    nudged: float | None = None  # the same moment; None: there was no nudge
     clock_step_s: float = 0.0  # how far the wall clock moved against the monotonic one since then
     reports: tuple[DutyReport, ...] = ()  # in order, from lines written after the nudge
     unusable: tuple[str, ...] = ()  # reasons of gpu_duty events that are no report
     cpu: CpuSeen | None = None
-    gpu_unknown: str | None = None  # why no GPU source was read
+    gpu: GpuSeen | None = None  # None: no GPU source reads here ...
+    gpu_unknown: str | None = None  # ... and why
     stop: StopSeen | None = None
     notes: tuple[str, ...] = field(default=())

@@ -1,20 +1,10 @@
-"""Who must act when the kit cannot go on: the caller, or the kit's own makers.
+"""How a fault is worded: what was found, cut to a length, and the mark that ends a sentence.
 
-What a runner does wrong is never an exception: it is evidence, and `judge` turns it into a check. Two things are left.
-A `UsageError` means that the question was wrong (exit 2); a `KitError` means that the kit could not do its part
-(exit 3), and it must never be blamed on the runner. Both carry one line in the form
-`where: what must hold; what was found. What to do.`
+What a runner does wrong is never an exception: it is evidence, and `judge` turns it into a check. The two exceptions
+there are, `UsageError` and `HostFault`, belong to `oarbank_agent_check.jobs.faults`.
 """
 
 from __future__ import annotations
-
-
-class UsageError(Exception):
-    """The caller asked for something that cannot be judged; the text is one line for people."""
-
-
-class KitError(Exception):
-    """The kit, or the machine below it, failed at its own part; the text is one line for people."""
 
 
 def found(value: object, limit: int = 80) -> str:

@@ -4,6 +4,9 @@ For units that stand in on the CPU it is the tick measure of `oarbank_agent_chec
 busiest thread of the runner's whole tree counts. Beside it stand two figures that say how far the measure can be
 trusted on a busy machine: the processor time of all threads together, and how long the runner waited for a processor.
 
+Wherever a GPU source of `oarbank_agent_check` reads, the GPU time of the same tree is read too, whatever the runner
+says of its units: one that says `cpu` while a child uses the GPU is seen.
+
 It only reads; `judge` decides. What cannot be read is handed on as a reason, never as a zero.
 """
 
@@ -16,13 +19,14 @@ from collections.abc import Callable, Iterable
 
 import psutil
 
-from oarbank_agent_check.readings import Sample
+from oarbank_agent_check.gpu_meter import GpuMeter
+from oarbank_agent_check.jobs.runner_process import RunnerProcess
+from oarbank_agent_check.readings import ProcessKey, Sample, Unknown
 from oarbank_agent_check.sources.cpu_threads import CpuThreads
+from oarbank_agent_check.sources.gpu import UnknownReader, readers
 from oarbank_agent_check.tree import NoSuchProcess, ProcessTree, UnreadableProcess
-from oarbank_conformkit.evidence import CpuSeen, Wait
-from oarbank_conformkit.host import Host
-from oarbank_conformkit.runner_process import RunnerProcess
-from oarbank_conformkit.shares import TICK_S
+from oarbank_conformkit.evidence import CpuSeen, GpuSeen, GpuTick, Wait
+from oarbank_conformkit.shares import GPU_TICK_S, TICK_S
 
 WAIT_STEP_S = 0.1
 """How often the waits for a processor are read."""
@@ -78,6 +82,7 @@ class CpuMeter:
         self._queue: RunQueue | None = None
         self._start = self._end = 0.0
         self._cpu_s: float | None = None
+        self._tree: ProcessTree | None = None
         try:
             self._tree = ProcessTree(runner.pid, adopted=runner.adopted)
             self._source = CpuThreads(self._tree, TICK_S)
@@ -133,8 +138,12 @@ class CpuMeter:
         if self._source is not None:
             self._source.stop()
 
+    def followed(self) -> Followed | None:
+        """Give the tree that it follows, for another meter; None when it could not."""
+        return None if self._source is None or self._tree is None else Followed(self._tree)
+
     def _members(self) -> list[int]:
-        return [member.pid for member in self._tree.members()]
+        return [] if self._tree is None else [member.pid for member in self._tree.members()]
 
     def _processor_s(self) -> float | None:
         """Processor time of the tree: the living, and those that they or the guard have buried. None: not readable."""
@@ -149,9 +158,127 @@ class CpuMeter:
             return None
 
 
-def gpu_unknown(host: Host) -> str:
-    """Say why no GPU time of the runner can be read here."""
-    return f"no GPU source of this kit reads the runner's processes on {host.platform}"
+class Followed:
+    """A tree that somebody else keeps up to date: asked a second time, it does not look at the machine again."""
+
+    def __init__(self, tree: ProcessTree) -> None:
+        self._tree = tree
+
+    def refresh(self) -> tuple[ProcessKey, ...]:
+        """Give the living members as of its keeper's last look."""
+        return self._tree.members()
+
+    def unreadable(self) -> dict[int, Unknown]:
+        """Give the members that cannot be identified."""
+        return self._tree.unreadable()
+
+
+class NoGpu(Exception):
+    """No GPU source reads here; the text is the reason."""
+
+
+class GpuCounters:
+    """Reads the GPU time of a tree every GPU_TICK_S, from the moment it is made. Raises `NoGpu`."""
+
+    def __init__(self, followed: Followed) -> None:
+        try:
+            self._meter = GpuMeter(followed, readers())
+        except UnknownReader as exc:
+            raise NoGpu(str(exc)) from None
+        if (hindrance := self._meter.hindrance()) is not None:
+            self._meter.stop()
+            raise NoGpu(f"no GPU source reads here: {hindrance.reason}")
+        self._ticks: list[GpuTick] = []
+        self._unknown: str | None = None
+        self._clock: str | None = None
+        self._start = time.monotonic()
+        self._meter.start()
+        self._source = self._meter.name
+        self._at = time.monotonic()
+
+    def start(self) -> None:
+        """The window begins."""
+        self._read()
+        self._start = time.monotonic()
+
+    def step(self) -> None:
+        """To be called often: reads the counters when their time has come."""
+        if time.monotonic() - self._at >= GPU_TICK_S / 2:  # whoever calls has steps of his own
+            self._read()
+
+    def held(self) -> float | None:
+        """Give the share held so far in the window."""
+        known = [(tick.gain_s, tick.dt_s) for tick in self._ticks if tick.t > self._start and tick.gain_s is not None]
+        length = sum(dt_s for _, dt_s in known)
+        return sum(gain_s for gain_s, _ in known) / length if length else None
+
+    def end(self) -> GpuSeen:
+        """The window ends; what was seen in it."""
+        self._read()
+        end = time.monotonic()
+        return GpuSeen(self._start, end, tuple(self._ticks), self._unknown, self._source, self._clock)
+
+    def stop(self) -> None:
+        """Let go of the readers; again: nothing."""
+        self._meter.stop()
+
+    def _read(self) -> None:
+        try:
+            sample = self._meter.sample()
+        except ValueError:  # no time has passed since the last one
+            return
+        self._at = time.monotonic()
+        window_s, low, high = sample.window_s, sample.low, sample.high
+        bounds = (None if share is None else share * window_s for share in (low, high))
+        self._ticks.append(GpuTick(self._at, window_s, sample.busy_s, *bounds))
+        self._source, self._clock = sample.source, sample.detail
+        if sample.share is None:
+            self._unknown = _unread(sample)
+
+
+class Measure:
+    """All that the kit measures of one runner: its CPU time, and its GPU time where that can be read."""
+
+    def __init__(self, runner: RunnerProcess) -> None:
+        self._cpu = CpuMeter(runner)
+        self._gpu: GpuCounters | None = None
+        self._no_gpu: str | None = "the runner's processes could not be followed"
+        try:
+            if (followed := self._cpu.followed()) is not None:
+                self._gpu, self._no_gpu = GpuCounters(followed), None
+        except NoGpu as exc:
+            self._no_gpu = str(exc)
+        except BaseException:
+            self._cpu.stop()
+            raise
+
+    def start(self) -> None:
+        """The window begins."""
+        self._cpu.start()
+        if self._gpu is not None:
+            self._gpu.start()
+
+    def step(self) -> None:
+        """To be called often, before the window too."""
+        self._cpu.step()
+        if self._gpu is not None:
+            self._gpu.step()
+
+    def held(self) -> float | None:
+        """Give the larger of the shares held so far, for a person who watches."""
+        shares = [self._cpu.held(), None if self._gpu is None else self._gpu.held()]
+        return max((share for share in shares if share is not None), default=None)
+
+    def end(self) -> tuple[CpuSeen, GpuSeen | None, str | None]:
+        """The window ends: what was seen of the CPU and of the GPU, or why no GPU was read."""
+        gpu = None if self._gpu is None else self._gpu.end()
+        return self._cpu.end(), gpu, self._no_gpu
+
+    def stop(self) -> None:
+        """Let go of everything; again: nothing."""
+        if self._gpu is not None:
+            self._gpu.stop()
+        self._cpu.stop()
 
 
 def _unread(sample: Sample) -> str | None:
@@ -160,4 +287,4 @@ def _unread(sample: Sample) -> str | None:
     if not sample.unknown:
         return "the meter gave no reading"
     first = sample.unknown[0]
-    return f"pid {first.pid}: {first.reason}"
+    return first.reason if first.pid is None else f"pid {first.pid}: {first.reason}"

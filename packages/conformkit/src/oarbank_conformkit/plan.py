@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from oarbank_agent_check.jobs.faults import UsageError
+from oarbank_agent_check.jobs.host import Host
+from oarbank_agent_check.jobs.module import MANIFEST, Module, Stage
+from oarbank_agent_check.jobs.specs import Task
 from oarbank_conformkit.checks import Check, check
-from oarbank_conformkit.faults import UsageError, found
+from oarbank_conformkit.faults import found
 from oarbank_conformkit.fixtures import DutySpec, Fixtures
 from oarbank_conformkit.goldens import Golden
-from oarbank_conformkit.host import Host
-from oarbank_conformkit.module import MANIFEST, Module, Stage
-from oarbank_conformkit.specs import Task
 
 
 @dataclass(frozen=True, slots=True)

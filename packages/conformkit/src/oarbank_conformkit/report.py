@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from oarbank_agent_check.jobs.host import Host
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import DutySeen
 from oarbank_conformkit.fixtures import DutySpec
-from oarbank_conformkit.host import Host
-from oarbank_conformkit.judge.duty import limit, measure_unknown, used_reports, window_shares
+from oarbank_conformkit.judge.duty import Measured, limit, measured, used_reports
 from oarbank_conformkit.rules import catalogue
 from oarbank_conformkit.shares import Shares
 from oarbank_sdk.events import DutyReport
@@ -136,11 +136,14 @@ def _report(report: DutyReport) -> dict[str, Any]:
 
 
 def _measured(seen: DutySeen, used: list[DutyReport]) -> Mapping[str, Any]:
-    reason = measure_unknown(seen, used)
-    found = window_shares(seen)
-    if reason is not None or found is None or seen.cpu is None:
-        return {"share": None, "reason": reason or "nothing was measured"}
-    return {"source": seen.cpu.source, "device": "cpu", "clock": seen.cpu.clock, **_shares(found)}
+    first, *others = (_device(one) for one in measured(seen, used))
+    return {**first, "others": others} if others else first
+
+
+def _device(one: Measured) -> dict[str, Any]:
+    if one.unknown is not None or one.shares is None:
+        return {"device": one.device, "share": None, "reason": one.unknown or "nothing was measured"}
+    return {"source": one.source, "device": one.device, "clock": one.clock, **_shares(one.shares)}
 
 
 def _shares(found: Shares) -> Mapping[str, Any]:

@@ -6,10 +6,22 @@ import argparse
 import sys
 
 from oarbank_agent_check import render
-from oarbank_agent_check.commands.words import COULD_NOT_TELL, TOLD, Commands, count, interval, pid, write_lines
+from oarbank_agent_check.commands.words import (
+    COULD_NOT_TELL,
+    TOLD,
+    Commands,
+    WrongUse,
+    count,
+    interval,
+    pid,
+    write_lines,
+)
+from oarbank_agent_check.gpu_meter import GpuMeter
 from oarbank_agent_check.readings import Sample
 from oarbank_agent_check.sampling import Ending, take_samples
+from oarbank_agent_check.sources import Source
 from oarbank_agent_check.sources.cpu_threads import CpuThreads
+from oarbank_agent_check.sources.gpu import UnknownReader, readers
 from oarbank_agent_check.tree import ProcessTree
 
 EXIT_CODES = (
@@ -23,12 +35,13 @@ def add(commands: Commands) -> None:
     sample = commands.add_parser(
         "sample",
         help="measure a process, and with --children all of its descendants",
-        description="Measure a process. The one source there is stands in for the GPU: the CPU time of the busiest"
-        " thread in each tick of at most 5 ms.",
+        description="Measure a process: its GPU time by every source of this system, or, standing in for that, the CPU"
+        " time of the busiest thread in each tick of at most 5 ms.",
         epilog=EXIT_CODES,
     )
     sample.add_argument("--pid", type=pid, required=True, metavar="N", help="the process")
     sample.add_argument("--children", action="store_true", help="its descendants belong to it too")
+    sample.add_argument("--measure", choices=("cpu", "gpu"), default="cpu", help="what to read (default cpu)")
     sample.add_argument("--count", type=count, default=1, metavar="K", help="samples; 0: until it ends (default 1)")
     sample.add_argument("--interval", type=interval, default=2.0, metavar="S", help="seconds a sample (default 2.0)")
     sample.add_argument("--json", action="store_true", help="one gpu-sample-1 document a line")
@@ -47,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         ending, taken = take_samples(
-            CpuThreads(tree, keep_s=1.0),
+            _source(tree, arguments.measure),
             lambda: bool(tree.pids()),
             interval_s=arguments.interval,
             count=arguments.count,
@@ -60,6 +73,15 @@ def run(arguments: argparse.Namespace) -> int:
         noun = "sample" if (arguments.count or taken) == 1 else "samples"
         print(f"oarbank-agent-check: pid {arguments.pid}: ended after {taken}{asked} {noun}", file=sys.stderr)
     return exit_code(ending, asked=arguments.count, unread=unread)
+
+
+def _source(tree: ProcessTree, measure: str) -> Source:
+    if measure == "cpu":
+        return CpuThreads(tree, keep_s=1.0)
+    try:
+        return GpuMeter(tree, readers())
+    except UnknownReader as fault:
+        raise WrongUse(str(fault)) from None
 
 
 def exit_code(ending: Ending, *, asked: int, unread: int) -> int:

@@ -1,21 +1,24 @@
 """Judge one duty spec: what the runner reported, what the kit measured, whether it stopped.
 
 Pure. Reports count when they began after the duty was written and ended after the settling second; each of them is
-judged. The kit's own measure is one mean over the window, and the worst two seconds in it. A share can only fall on a
-busy machine, so a share above the limit accuses, while one below it clears only where the runner was not short of a
-processor.
+judged. The kit's own measure is one mean over the window, and the worst two seconds in it, of the GPU, the CPU or
+both; the worst of them speaks. A share can only fall on a busy machine, so a share above the limit accuses, while one
+below it clears only where the runner was not short of a processor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.checks import DETAIL_CHARS, Check, Status, check
 from oarbank_conformkit.evidence import DutySeen
+from oarbank_conformkit.faults import sentence
 from oarbank_conformkit.fixtures import DutySpec
 from oarbank_conformkit.judge.run import own_words
 from oarbank_conformkit.judge.stop import judge_duty_stop
-from oarbank_conformkit.shares import Bounds, Shares, shares
+from oarbank_conformkit.shares import Bounds, Shares, gpu_shares, shares
 from oarbank_sdk.events import DutyReport
 
 TOLERANCE = 0.1
@@ -43,6 +46,9 @@ ASKED_SLACK = 0.001
 BEGAN_SLACK_S = 0.05
 """How much earlier than the nudge a report may seem to begin; its times are rounded."""
 
+TOLD = 0.02
+"""A share that reports may tell of while a source that sees the device rightly shows nothing: one late tick."""
+
 COVERED = 0.9
 """Part of the window that ticks must cover for the mean to be a mean over it."""
 
@@ -55,14 +61,6 @@ def limit(duty: float, tolerance: float = TOLERANCE) -> float:
 def used_reports(seen: DutySeen) -> list[DutyReport]:
     """Return the reports that are judged: begun after the duty was written, ended after the settling second."""
     return [report for report in seen.reports if _used(report, seen)]
-
-
-def window_shares(seen: DutySeen) -> Shares | None:
-    """Return the kit's own shares over the window; None when nothing was measured."""
-    cpu = seen.cpu
-    if cpu is None or cpu.unknown is not None:
-        return None
-    return shares(cpu.ticks, cpu.start, cpu.end, total_s=cpu.total_s, waits=cpu.waits)
 
 
 def judge_duty(spec: DutySpec, seen: DutySeen, *, cancellable: bool) -> list[Check]:
@@ -192,65 +190,113 @@ def _devices(used: list[DutyReport]) -> str:
 # ---- what the kit measured ------------------------------------------------------------------------------
 
 
-def measure_unknown(seen: DutySeen, used: list[DutyReport]) -> str | None:
-    """Return why the kit has no measure of its own for what the reports say; None when it has one."""
-    cpu = seen.cpu
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the kit measured of one device: shares, or the reason why there are none."""
+
+    device: Literal["cpu", "gpu"]
+    source: str
+    clock: str | None
+    shares: Shares | None
+    unknown: str | None
+
+
+def measured(seen: DutySeen, used: list[DutyReport]) -> list[Measured]:
+    """Return all that decides about a runner; the device that its reports name comes first.
+
+    Reports that name another device than the CPU need GPU time. Where a GPU source reads, its word counts whatever
+    the reports say; the word of the CPU counts unless all of them say that the units run elsewhere.
+    """
     others = sorted({report.device for report in used} - {"cpu"})
-    if others:
+    cpu_too = not used or any(report.device == "cpu" for report in used)
+    gpu = [_gpu(seen, used, others)] if others or seen.gpu is not None else []
+    cpu = [_cpu(seen)] if cpu_too else []
+    return gpu + cpu if others else cpu + gpu
+
+
+def _gpu(seen: DutySeen, used: list[DutyReport], others: list[str]) -> Measured:
+    gpu = seen.gpu
+    if gpu is None:
         why = f"reports say {', '.join(others)}, and {seen.gpu_unknown or 'no GPU time was read'}"
-        return f'{why}. If the units run on the CPU, make the governor with device="cpu".'
+        advice = 'If the units run on the CPU, make the governor with device="cpu".'
+        return Measured("gpu", "none", None, None, f"{sentence(why)} {advice}")
+    waits = None if seen.cpu is None else seen.cpu.waits
+    found = gpu_shares(gpu.ticks, gpu.start, gpu.end, waits=waits)
+    told = max((report.share for report in used if report.device != "cpu"), default=0.0)
+    why = _uncovered(found, gpu.end - gpu.start)
+    if why is not None and gpu.unknown is not None:
+        why = f"the runner's GPU time could not be read: {gpu.unknown}"
+    elif why is None and found is not None and told > TOLD and found.mean.held == 0.0:
+        names = ", ".join(others)
+        why = f"reports say that {told:.3f} of {names} was held, and {gpu.source} shows nothing: it sees another device"
+    return Measured("gpu", gpu.source, gpu.clock, found, why)
+
+
+def _cpu(seen: DutySeen) -> Measured:
+    cpu = seen.cpu
     if cpu is None:
-        return "nothing was measured"
+        return Measured("cpu", "none", None, None, "nothing was measured")
     if cpu.unknown is not None:
-        return f"the runner's processor time could not be read: {cpu.unknown}"
-    found = window_shares(seen)
+        why = f"the runner's processor time could not be read: {cpu.unknown}"
+        return Measured("cpu", cpu.source, cpu.clock, None, why)
+    found = shares(cpu.ticks, cpu.start, cpu.end, total_s=cpu.total_s, waits=cpu.waits)
+    return Measured("cpu", cpu.source, cpu.clock, found, _uncovered(found, cpu.end - cpu.start))
+
+
+def _uncovered(found: Shares | None, length_s: float) -> str | None:
     covered = 0.0 if found is None else found.covered_s
-    if covered < COVERED * (cpu.end - cpu.start):
-        return f"the kit could measure only {covered:.1f} s of {cpu.end - cpu.start:.1f} s"
-    return None
+    return None if covered >= COVERED * length_s else f"the kit could measure only {covered:.1f} s of {length_s:.1f} s"
 
 
 def _measured(line: _Lines, seen: DutySeen, used: list[DutyReport]) -> Iterator[Check]:
-    found = window_shares(seen)
-    reason = measure_unknown(seen, used)
-    if reason is not None or found is None:
-        why = reason or "nothing was measured"
-        yield line("duty.measured_share", "unknown", why)
-        yield line("duty.burst", "unknown", why)
-        return
-    nobody = "" if used else ". No report says that the units run on the CPU, so its threads may not be all there is."
-    yield _bounded(
-        line,
-        "duty.measured_share",
-        found,
-        found.mean,
-        TOLERANCE,
-        f"held {found.mean.held:.3f} over {found.covered_s:.1f} s",
-        seen,
-        nobody,
-    )
-    if found.worst is None:
-        yield line("duty.burst", "unknown", f"the ticks cover {found.covered_s:.2f} s, less than the 2 s of a burst")
-        return
-    yield _bounded(
-        line,
-        "duty.burst",
-        found,
-        found.worst,
-        BURST_TOLERANCE,
-        f"held at most {found.worst.held:.3f} in 2 s",
-        seen,
-        nobody,
-    )
+    nobody = "" if used else ". No report says where the units run, so what was measured may not be all there is."
+    found = measured(seen, used)
+    yield _worst_of([_mean(line, one, seen, nobody) for one in found])
+    yield _worst_of([_burst(line, one, seen, nobody) for one in found])
+
+
+def _worst_of(checks: list[Check]) -> Check:
+    """One verdict over all devices: the worst speaks, and where all are alike each has its say."""
+    order: tuple[Status, ...] = ("fail", "unknown", "pass")
+    status = min((one.status for one in checks), key=order.index)
+    alike = [one for one in checks if one.status == status]
+    return replace(alike[0], detail="; ".join(one.detail for one in alike)[:DETAIL_CHARS])
+
+
+def _mean(line: _Lines, one: Measured, seen: DutySeen, nobody: str) -> Check:
+    rule = "duty.measured_share"
+    if one.unknown is not None or one.shares is None:
+        return line(rule, "unknown", one.unknown or "nothing was measured")
+    held = f"held {one.shares.mean.held:.3f} {_where(one)}over {one.shares.covered_s:.1f} s"
+    return _bounded(line, rule, one, one.shares.mean, TOLERANCE, held, seen, nobody)
+
+
+def _burst(line: _Lines, one: Measured, seen: DutySeen, nobody: str) -> Check:
+    rule = "duty.burst"
+    if one.unknown is not None or one.shares is None:
+        return line(rule, "unknown", one.unknown or "nothing was measured")
+    worst = one.shares.worst
+    if worst is None:
+        return line(rule, "unknown", f"the ticks cover {one.shares.covered_s:.2f} s, less than the 2 s of a burst")
+    held = f"held at most {worst.held:.3f} {_where(one)}in 2 s"
+    return _bounded(line, rule, one, worst, BURST_TOLERANCE, held, seen, nobody)
+
+
+def _where(one: Measured) -> str:
+    return "" if one.device == "cpu" else f"of the GPU ({one.source}) "
 
 
 def _bounded(
-    line: _Lines, rule: str, found: Shares, bounds: Bounds, tolerance: float, held: str, seen: DutySeen, nobody: str
+    line: _Lines, rule: str, one: Measured, bounds: Bounds, tolerance: float, held: str, seen: DutySeen, nobody: str
 ) -> Check:
+    found = one.shares
+    assert found is not None
     top = line.spec.duty + tolerance + SLACK
     allowed = f"at most {limit(line.spec.duty, tolerance):g} is allowed"
-    sentence = f"{held}; {allowed}"
+    told = f"{held}; {allowed}"
     evidence: dict[str, object] = {
+        "device": one.device,
+        "source": one.source,
         "limit": limit(line.spec.duty, tolerance),
         "held": round(bounds.held, 6),
         "sure": round(bounds.sure, 6),
@@ -260,17 +306,15 @@ def _bounded(
         "waited_s": None if found.waited_s is None else round(found.waited_s, 3),
     }
     if bounds.sure > top:
-        return line(rule, "fail", sentence + nobody, evidence)
+        return line(rule, "fail", told + nobody, evidence)
     if bounds.held > top:
-        return line(
-            rule, "unknown", f"{sentence}. {_late(found)}, so as little as {bounds.sure:.3f} is possible", evidence
-        )
+        return line(rule, "unknown", f"{told}. {_late(found)}, so as little as {bounds.sure:.3f} is possible", evidence)
     if bounds.wanted > top:
         why = f"on a free machine it may be as much as {bounds.wanted:.3f}"
-        return line(rule, "unknown", f"{sentence}, but {why}: {_late(found)}{_waited(found)}", evidence)
+        return line(rule, "unknown", f"{told}, but {why}: {_late(found)}{_waited(found)}", evidence)
     if nobody:
-        return line(rule, "unknown", sentence + nobody, evidence)
-    return line(rule, "pass", sentence + _unfollowed(seen), evidence)
+        return line(rule, "unknown", told + nobody, evidence)
+    return line(rule, "pass", told + _unfollowed(seen), evidence)
 
 
 def _late(found: Shares) -> str:

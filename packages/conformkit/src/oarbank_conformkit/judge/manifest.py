@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oarbank_agent_check.jobs.module import FIXTURES, MANIFEST, Module
 from oarbank_conformkit.bundle import Bundle
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.faults import sentence
 from oarbank_conformkit.fixtures import Fixtures
 from oarbank_conformkit.goldens import BadGolden
-from oarbank_conformkit.module import FIXTURES, MANIFEST, Module
 from oarbank_sdk.contracts.faults import Fault
 
 _HOW = "Write one with any digest of 64 hex digits; the kit then says the right one."

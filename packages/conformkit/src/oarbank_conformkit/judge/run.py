@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from oarbank_agent_check.jobs.module import Module
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.faults import found
 from oarbank_conformkit.goldens import Golden
-from oarbank_conformkit.module import Module
 from oarbank_sdk import canonical
 from oarbank_sdk.contracts.faults import found as as_json
 from oarbank_sdk.contracts.judge import judge

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oarbank_agent_check.jobs.module import Module
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen, StopSeen
 from oarbank_conformkit.goldens import Golden
 from oarbank_conformkit.judge.run import own_words, payload_digest, result_payload
-from oarbank_conformkit.module import Module
 
 ACKNOWLEDGE_S = 2.0
 """Seconds from the nudge to the acknowledgement, as the published kit holds it."""

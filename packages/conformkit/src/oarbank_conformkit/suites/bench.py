@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from oarbank_conformkit.environment import LOCALES, run_environment
+from oarbank_agent_check.jobs.environment import LOCALES, run_environment
+from oarbank_agent_check.jobs.host import Host
+from oarbank_agent_check.jobs.module import Module, run_command
+from oarbank_agent_check.jobs.runner_process import RunnerProcess
+from oarbank_agent_check.jobs.specs import Task, envelope
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.fixtures import Fixtures
-from oarbank_conformkit.host import Host
-from oarbank_conformkit.module import Module, argv
-from oarbank_conformkit.runner_process import RunnerProcess
-from oarbank_conformkit.specs import Task, envelope
 from oarbank_conformkit.workdir import BadFixture, Scratch
 from oarbank_sdk.canonical import CanonicalError
 
@@ -45,7 +45,7 @@ class Bench:
     def run(self, task: Task, locale: str = LOCALES[0]) -> Generator[tuple[Scratch, RunnerProcess]]:
         """Start a task in fresh directories; everything is gone when the block is left.
 
-        Raises `StartRefused`, `BadFixture` and `KitError`.
+        Raises `StartRefused`, `BadFixture` and `HostFault`.
         """
         with Scratch() as scratch:
             try:
@@ -61,14 +61,9 @@ class Bench:
                 attempt=f"conform-{next(_attempts)}",
                 locale=locale,
             )
-            with RunnerProcess(self._argv(scratch), env, scratch.workdir, scratch=scratch.root) as runner:
+            command = run_command(self.module, str(self.bundle), self.host.python, str(scratch.workdir))
+            with RunnerProcess(command, env, scratch.workdir, scratch=scratch.root) as runner:
                 yield scratch, runner
-
-    def _argv(self, scratch: Scratch) -> list[str]:
-        work = str(scratch.workdir)
-        command = argv(self.module.exec, str(self.bundle), self.host.python)
-        command += ["run", "--spec", f"{work}/spec.json", "--workdir", work, "--out", f"{work}/result.json"]
-        return command + (["--events", f"{work}/events.ndjson"] if self.module.writes_events else [])
 
 
 def first_phase(scratch: Scratch, runner: RunnerProcess, limit_s: float) -> bool:

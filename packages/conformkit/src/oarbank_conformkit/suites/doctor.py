@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 
+from oarbank_agent_check.jobs.environment import doctor_environment
+from oarbank_agent_check.jobs.module import argv
+from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.checks import Check, timed
-from oarbank_conformkit.environment import doctor_environment
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.judge.doctor import LIMIT_S, judge_doctor
-from oarbank_conformkit.module import argv
 from oarbank_conformkit.plan import DoctorStep
-from oarbank_conformkit.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.suites.bench import Bench, finished
 from oarbank_conformkit.workdir import Scratch
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.checks import Check, check, timed
 from oarbank_conformkit.evidence import DutySeen
 from oarbank_conformkit.judge.duty import REPORT_WAIT_S, SETTLE_S, judge_duty, limit, used_reports
-from oarbank_conformkit.measure import CpuMeter, gpu_unknown
+from oarbank_conformkit.measure import Measure
 from oarbank_conformkit.plan import DutyStep
-from oarbank_conformkit.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.suites.bench import Bench, first_phase
 from oarbank_conformkit.suites.stop import lasted, stop
 from oarbank_conformkit.workdir import BadFixture, Scratch
@@ -55,11 +55,11 @@ def _watch(bench: Bench, step: DutyStep, scratch: Scratch, runner: RunnerProcess
             failure=scratch.failure(),
         )
     phase_s = time.monotonic() - began
-    meter = CpuMeter(runner)
+    measure = Measure(runner)
     try:
-        seen = replace(_measure(bench, step, scratch, runner, meter), phase_s=phase_s, limit_s=limit_s)
+        seen = replace(_measure(bench, step, scratch, runner, measure), phase_s=phase_s, limit_s=limit_s)
     finally:
-        meter.stop()
+        measure.stop()
     ended = runner.wait(0.0)
     if seen.ended_s is not None:
         code = None if ended is None else ended.code
@@ -75,7 +75,7 @@ def _last_words(runner: RunnerProcess) -> str:
     return runner.stderr_tail()
 
 
-def _measure(bench: Bench, step: DutyStep, scratch: Scratch, runner: RunnerProcess, meter: CpuMeter) -> DutySeen:
+def _measure(bench: Bench, step: DutyStep, scratch: Scratch, runner: RunnerProcess, measure: Measure) -> DutySeen:
     """Set the duty and measure; the reports are read before the stop, which cuts the last one short."""
     offset = scratch.events_size()
     clocks = time.time() - time.monotonic()
@@ -86,39 +86,43 @@ def _measure(bench: Bench, step: DutyStep, scratch: Scratch, runner: RunnerProce
     bench.live(f"{step.title}: duty {step.spec.duty:g} is set")
     opens = nudged + SETTLE_S
     closes = opens + step.spec.window_s
-    if not _sleep(runner, opens):
+    if not _sleep(runner, opens, measure):
         return _ended_early(runner, nudged)
-    meter.start()
+    measure.start()
     while time.monotonic() < closes:
-        _tell(bench, step, meter, opens)
-        if not _sleep(runner, closes, meter):
+        _tell(bench, step, measure, opens)
+        if not _sleep(runner, min(closes, time.monotonic() + LIVE_S), measure):
             return _ended_early(runner, nudged)
-    cpu = meter.end()
-    seen = DutySeen(written_wall=written_wall, nudged_wall=nudged_wall, cpu=cpu, gpu_unknown=gpu_unknown(bench.host))
+    cpu, gpu, gpu_unknown = measure.end()
+    seen = DutySeen(
+        written_wall=written_wall,
+        nudged_wall=nudged_wall,
+        nudged=nudged,
+        cpu=cpu,
+        gpu=gpu,
+        gpu_unknown=gpu_unknown,
+    )
     seen = _first_report(bench, step, scratch, runner, seen, offset)
     return replace(seen, clock_step_s=time.time() - time.monotonic() - clocks)
 
 
-def _sleep(runner: RunnerProcess, until: float, meter: CpuMeter | None = None) -> bool:
-    """Wait until a moment, or for LIVE_S of it with a meter; False when the runner ended."""
-    now = time.monotonic()
-    pause = until if meter is None else min(until, now + LIVE_S)
-    while now < pause:
-        if runner.wait(min(pause - now, STEP_S)) is not None:
+def _sleep(runner: RunnerProcess, until: float, measure: Measure) -> bool:
+    """Measure until a moment; False when the runner ended."""
+    while (now := time.monotonic()) < until:
+        if runner.wait(min(until - now, STEP_S)) is not None:
             return False
-        if meter is not None:
-            meter.step()
-        now = time.monotonic()
+        measure.step()
     return True
 
 
 def _ended_early(runner: RunnerProcess, nudged: float) -> DutySeen:
     ended = runner.wait(0.0)
-    return DutySeen(ended_s=max((time.monotonic() if ended is None else ended.at) - nudged, 0.0))
+    ended_s = max((time.monotonic() if ended is None else ended.at) - nudged, 0.0)
+    return DutySeen(nudged=nudged, ended_s=ended_s)
 
 
-def _tell(bench: Bench, step: DutyStep, meter: CpuMeter, opens: float) -> None:
-    held = meter.held()
+def _tell(bench: Bench, step: DutyStep, measure: Measure, opens: float) -> None:
+    held = measure.held()
     now = "" if held is None else f", held {held:.2f} of at most {limit(step.spec.duty):g}"
     bench.live(f"{step.title}: {time.monotonic() - opens:.1f} of {step.spec.window_s:g} s{now}")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 
+from oarbank_agent_check.jobs.environment import LOCALES
+from oarbank_agent_check.jobs.runner_process import StartRefused
 from oarbank_conformkit.checks import Check, check, timed
-from oarbank_conformkit.environment import LOCALES
 from oarbank_conformkit.evidence import RunSeen, StopSeen
 from oarbank_conformkit.judge.run import crashed, judge_golden, judge_repeat
 from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result
 from oarbank_conformkit.plan import GoldenStep
-from oarbank_conformkit.runner_process import StartRefused
 from oarbank_conformkit.suites.bench import Bench, finished, first_phase
 from oarbank_conformkit.suites.stop import lasted, stop
 from oarbank_conformkit.workdir import BadFixture

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from oarbank_agent_check.jobs.runner_process import Ended, RunnerProcess
 from oarbank_conformkit.evidence import StopSeen
 from oarbank_conformkit.faults import found
 from oarbank_conformkit.judge.stop import ACKNOWLEDGE_S
 from oarbank_conformkit.measure import RunQueue
-from oarbank_conformkit.runner_process import Ended, RunnerProcess
 from oarbank_conformkit.suites.bench import POLL_S
 from oarbank_conformkit.workdir import Scratch
 from oarbank_sdk.contracts.judge import judge
@@ -114,6 +114,7 @@ class _Watch:
             stderr=self.runner.stderr_tail(),
             result=result,
             missing_files=self.scratch.missing_files(result),
+            nudged=self.nudged,
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oarbank_sdk.contracts._generated.models import (
+        AgentJournal,
         Conformance,
         ConformanceReport,
         DutySpec,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AgentJournal",
     "Conformance",
     "ConformanceReport",
     "DutySpec",

@@ -13,6 +13,7 @@ from typing import Any
 
 from oarbank_sdk.contracts import catalogue
 from oarbank_sdk.contracts.faults import Fault, found, nearest, pointer
+from oarbank_sdk.contracts.journal_rules import journal_faults
 from oarbank_sdk.contracts.manifest_rules import manifest_faults, manifest_warnings
 from oarbank_sdk.paths import portable_path_fault
 
@@ -146,6 +147,7 @@ _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "result-envelope-1": _result,
     "module-manifest-1": manifest_faults,
     "gpu-sample-1": _sample,
+    "agent-journal-1": journal_faults,
 }
 _WARNINGS: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "conformance-1": _conformance_warnings,

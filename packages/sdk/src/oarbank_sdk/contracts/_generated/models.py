@@ -17,6 +17,81 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
+LevelsAdditionalProperty = TypeAliasType(
+    "LevelsAdditionalProperty", Annotated[StrictFloat, Field(ge=0.0, le=1.0)]
+)
+"""A level, 0 to 1."""
+
+
+class JournalCause(Document):
+    """An input, as its own line holds it."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    t: StrictFloat
+    """Moment in seconds on the journal's own clock, within 1e12 of 0."""
+    kind: Literal['job', 'job_end', 'protected', 'pressure', 'sample', 'policy', 'tick']
+    """Which input."""
+
+
+class AgentJournal(Document):
+    """One line of an agent's journal: what it heard (an input), or what it ordered and because of which inputs (an action). Which fields a line must have depends on its kind."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    t: StrictFloat
+    """Moment in seconds on the journal's own clock, within 1e12 of 0; of an action: when it fell due."""
+    kind: Literal['job', 'job_end', 'protected', 'pressure', 'sample', 'policy', 'tick', 'duty', 'pause', 'resume', 'stop', 'release', 'ban', 'unban', 'admit', 'hold']
+    """Inputs: job (one asks to run), job_end, protected (a program uses the GPU, or no longer), pressure, sample, policy, tick (time has passed). Actions: duty, pause, resume, stop, release (given back without a fault), ban, unban, admit, hold (it waits)."""
+    job: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """The job's attempt, at least one character."""
+    module: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """The job's module, or the module that is banned, at least one character."""
+    cooperative: StrictBool | None = None
+    """Of a job: it declares cooperative_throttle."""
+    gpu_use: Literal['none', 'shared', 'exclusive'] | None = None
+    """Of a job: how it uses the GPU."""
+    pausable: StrictBool | None = None
+    """Of a job: it declares cooperative_pause, or may be frozen."""
+    active: StrictBool | None = None
+    """Of protected: the program uses the GPU."""
+    level: Annotated[StrictFloat | None, Field(ge=0.0, le=1.0)] = None
+    """Of protected: the part of the GPU's time certified beside it, 0 to 1; null: none was."""
+    levels: (
+        dict[
+            Annotated[str, StringConstraints(min_length=1, strict=True)],
+            LevelsAdditionalProperty,
+        ]
+        | None
+    ) = None
+    """Of protected: levels by module, 0 to 1, where they differ from level."""
+    program: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Of protected and pressure: which program, at least one character; null: the only one."""
+    value: StrictFloat | None = None
+    """Of pressure: how much the program slowed, over its owner's target, so 1 is the target; null: unreadable."""
+    share: Annotated[StrictFloat | None, Field(ge=0.0)] = None
+    """Of a sample: the job's busy time over about 2 s, 0 or more; null: unreadable."""
+    low: Annotated[StrictFloat | None, Field(ge=0.0)] = None
+    """Of a sample: smallest share that the source's resolution allows, 0 or more; null: exact."""
+    high: Annotated[StrictFloat | None, Field(ge=0.0)] = None
+    """Of a sample: largest share that the source's resolution allows, 0 or more; null: exact."""
+    baseline: StrictBool | None = None
+    """Of a sample: it only sets where the next one counts from."""
+    gpu_jobs: Literal['never', 'when_no_gpu_protected', 'certified', 'always'] | None = (
+        None
+    )
+    """Of a policy: the owner's rule for GPU work."""
+    duty: Annotated[StrictFloat | None, Field(ge=0.0, le=1.0)] = None
+    """Of a duty: the share of time to hold from now on, 0 to 1; null: none, the limit is lifted."""
+    until: StrictFloat | None = None
+    """Of a pause or a ban: its end, in seconds on the journal's clock; null: nobody knows (never for a ban)."""
+    reason: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Of an action: why, for people."""
+    because: list[JournalCause] | None = None
+    """Of an action: the inputs that led to it, oldest first; null: an input has none."""
+
 
 class FixtureDataset(Document):
     """The answer of a pretended host about one dataset."""
@@ -1083,7 +1158,7 @@ class ModuleManifest(Document):
 AnyContract = TypeAliasType(
     "AnyContract",
     Annotated[
-        Conformance | ConformanceReport | GpuDutyEvent | GpuSample | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
+        AgentJournal | Conformance | ConformanceReport | GpuDutyEvent | GpuSample | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
         Field(title='AnyContract'),
     ],
 )

@@ -1,0 +1,164 @@
+"""From an owner's words to a job that runs: what is asked is checked as a whole before anything starts.
+
+The half of the command `run` that takes long to load. It translates: wrong words and files are `UsageError`, what
+this machine cannot do is `HostFault`; what came of the job is an outcome.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from oarbank_agent_check.agent import Agent
+from oarbank_agent_check.agent_state import StateFolder, default_folder
+from oarbank_agent_check.commands.words import write_lines
+from oarbank_agent_check.gpu_readings import GpuReader
+from oarbank_agent_check.interrupts import Interrupts
+from oarbank_agent_check.jobs.faults import HostFault, UsageError
+from oarbank_agent_check.jobs.host import Host, this_host
+from oarbank_agent_check.jobs.manifest import file_bytes, read_manifest
+from oarbank_agent_check.jobs.module import MANIFEST, Module, Stage
+from oarbank_agent_check.jobs.specs import Task, envelope
+from oarbank_agent_check.journal_file import JournalFile
+from oarbank_agent_check.law import Journal, Law
+from oarbank_agent_check.outcome import Outcome
+from oarbank_agent_check.result_folder import ResultFolder
+from oarbank_agent_check.running_job import Request
+from oarbank_agent_check.screen import Screen
+from oarbank_agent_check.sources import gpu
+from oarbank_sdk import strictjson
+from oarbank_sdk.canonical import CanonicalError
+
+
+def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Screen, stack: ExitStack) -> int:
+    """Run the job that the command's words ask for, and give the exit code; `stack` closes what was opened."""
+    if (arguments.level is None) != (arguments.pressure is None):
+        raise UsageError(
+            "--level and --pressure go together: the pressure moves the level. Use --duty for a fixed duty."
+        )
+    host = this_host()
+    module = _module(arguments.dir, host)
+    task = _task(module, arguments.stage, _payload(arguments.payload), host)
+    readers = _readers(must=arguments.check) if arguments.measure == "gpu" else []
+    for reader in readers:
+        stack.callback(reader.close)
+    state = stack.enter_context(StateFolder(Path(arguments.state) if arguments.state else default_folder()))
+    law = Law(
+        state, _journal(arguments.journal, state, stack), job := f"run-{secrets.token_hex(6)}", arguments.time_factor
+    )
+    data = Path(arguments.data) if arguments.data else state.data(module.id)
+    _data_folder(data)
+    stage = task.stage.name or "job"
+    out = ResultFolder(Path(arguments.out)) if arguments.out else ResultFolder.beside(f"{module.short}-{stage}-result")
+    stack.callback(out.drop)
+    request = Request(
+        module=module,
+        folder=Path(arguments.dir).resolve(),
+        task=task,
+        job=job,
+        level=arguments.duty if arguments.level is None else arguments.level,
+        pressure=arguments.pressure,
+        measure=arguments.measure,
+        readers=readers,
+        check=arguments.check,
+        data=data.resolve(),
+    )
+    found = Agent(request, law, host, out, interrupts, screen).run()
+    _tell(found, screen, journal_on_stdout=arguments.journal == "-")
+    return found.exit
+
+
+def _tell(found: Outcome, screen: Screen, *, journal_on_stdout: bool) -> None:
+    screen.say(found.line)
+    if found.result is not None:
+        plain = not (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+        payload = json.dumps(found.result["payload"], ensure_ascii=plain)
+        if journal_on_stdout:
+            screen.say(payload)
+        else:
+            write_lines([payload])
+
+
+def _module(directory: str, host: Host) -> Module:
+    found = read_manifest(directory)
+    if found.module is None:
+        raise UsageError(found.faults[0].line(MANIFEST))
+    if host.platform not in found.module.platforms:
+        listed = ", ".join(found.module.platforms)
+        raise UsageError(f"{MANIFEST}: /requires/platforms: must list this host, {host.platform}; found {listed}.")
+    return found.module
+
+
+def _task(module: Module, name: str | None, payload: dict[str, Any], host: Host) -> Task:
+    task = Task("run", _stage(module, name), payload, payload)
+    try:
+        envelope(module, task, host.platform)
+    except CanonicalError as exc:
+        raise UsageError(f"--payload: {exc}") from None
+    return task
+
+
+def _stage(module: Module, name: str | None) -> Stage:
+    stage = module.stage(name)
+    if stage is None:
+        known = ", ".join(str(one.name) for one in module.stages if one.name is not None) or "none, so leave it out"
+        raise UsageError(f"--stage: must be a stage of the module; found {str(name)[:80]!r}. There is {known}.")
+    if stage.after:
+        after = ", ".join(stage.after)
+        raise UsageError(f"--stage: must run by itself; found {stage.name}, which needs the results of {after}.")
+    return stage
+
+
+def _payload(given: str) -> dict[str, Any]:
+    where = "--payload"
+    data: str | bytes = given
+    if given.startswith("@"):
+        where = given[1:]
+        data = file_bytes(Path(where), where)
+    try:
+        value = strictjson.loads(data)
+    except strictjson.StrictJSONError as exc:
+        raise UsageError(f"{where}: {exc}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: must be one JSON object; found {data[:60]!s}.")
+    return value
+
+
+def _readers(*, must: bool) -> Sequence[GpuReader]:
+    """The readers of this machine, none where none can read; then `must` raises `HostFault` before anything starts."""
+    try:
+        found = gpu.readers()
+    except gpu.UnknownReader as exc:
+        raise UsageError(str(exc)) from None
+    hindrances = [(reader.name, reader.hindrance()) for reader in found]
+    if found and not all(why for _, why in hindrances):
+        return found
+    for reader in found:
+        reader.close()
+    if not must:
+        return []
+    whys = "; ".join(f"{name}: {why.reason.rstrip('.')}" for name, why in hindrances if why) or "there is no reader"
+    raise HostFault(
+        f"--measure gpu: GPU time must be readable here; {whys}. Use --measure cpu where the units run on the CPU, or"
+        " --no-check to run it unmeasured."
+    )
+
+
+def _journal(given: str | None, state: StateFolder, stack: ExitStack) -> Journal:
+    if given == "-":
+        return write_lines
+    return stack.enter_context(JournalFile(state.journal if given is None else Path(given)))
+
+
+def _data_folder(data: Path) -> None:
+    try:
+        (data / "tmp").mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as exc:
+        why = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"--data {data}: must be a folder that can be made; {why}. Give another.") from None
