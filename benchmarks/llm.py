@@ -7,6 +7,8 @@ ways of a row take turns, so that they share the machine's mood: on a shared hos
 `efficiency` at duty d is throughput(d) / (d * throughput when free), on one thread; `measured` is what the tick meter
 of oarbank-agent-check sees of the process from outside, `held` what the governor says. `cost` of slices is the part of
 the free throughput that they take. `prefill` is the longest unit of a 512-token prompt at duty 0.3.
+`cpu` are the same comparisons in CPU time on one thread, in which a busy neighbour's turns do not count: what the plain
+batched loop took over what ours took, and what ours took when free over what it took so.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def main() -> None:
     times = 1 if args.quick else TURNS
     base = {"model": str(gguf()), "new": 16 if args.quick else 64, "threads": args.threads, "backend": "llamacpp"}
     one = {**base, "way": "ours", "threads": 1}
+    plain = {**base, "way": "llamacpp_batched", "threads": 1}
     speeds = rows(
         {
             "ours": {**base, "way": "ours"},
@@ -92,12 +95,13 @@ def main() -> None:
         times,
     )
     governed = rows(
-        {"free": one, "sliced": {**one, "longest_s": LONGEST_S}}
+        {"plain": plain, "free": one, "sliced": {**one, "longest_s": LONGEST_S}}
         | {str(duty): {**one, "duty": duty} for duty in DUTIES},
         times,
     )
     long = {**one, "long": True, "duty": 0.3}
     prefill = rows({"default": long, "longest_20_ms": {**long, "longest_s": LONGEST_S}}, times)
+    batched = governed.pop("plain")
     free = governed["free"]
     report: dict[str, Any] = {
         "threads": args.threads,
@@ -119,6 +123,8 @@ def main() -> None:
             name: {figure: round(row[figure], 2) for figure in ("longest_ms", "p95_ms")}
             for name, row in prefill.items()
         },
+        "cpu": {"plain_batched": round(batched["cpu_s"] / free["cpu_s"], 4)}
+        | {name: round(free["cpu_s"] / row["cpu_s"], 4) for name, row in governed.items() if row is not free},
         "same_texts": all(row["texts"] == free["texts"] for row in (*governed.values(), speeds["ours"])),
     }
     if not args.no_mlx:

@@ -23,7 +23,7 @@ from oarbank_agent_check.jobs.faults import HostFault, UsageError
 from oarbank_agent_check.jobs.live import LiveText
 from oarbank_agent_check.jobs.workdir import Scratch
 from oarbank_agent_check.outcome import Held, JobEnd, outcome
-from oarbank_agent_check.pressure_command import PressureCommand, parse
+from oarbank_agent_check.owner_command import OwnerCommand, parse
 from oarbank_agent_check.result_folder import ResultFolder
 from oarbank_agent_check.state import State
 from tests.agent_check.wait import eventually
@@ -140,8 +140,8 @@ def test_pressure_is_one_number_or_none(printed: bytes, value: float | None) -> 
         ("no-such-command-at-all", None, "it ended with status 127"),
     ],
 )
-def test_pressure_command(command: str, value: float | None, fault: str | None) -> None:
-    pressure = PressureCommand(command)
+def test_owner_command(command: str, value: float | None, fault: str | None) -> None:
+    pressure = OwnerCommand(command)
     assert pressure.ask()
     answers: list[float | None] = []
 
@@ -158,8 +158,8 @@ def test_pressure_command(command: str, value: float | None, fault: str | None) 
 
 @pytest.mark.realtime
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
-def test_pressure_command_that_is_not_done_is_ended_with_its_children(tmp_path: Path) -> None:
-    pressure = PressureCommand(f"sleep 600 & echo $! > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/child; wait")
+def test_owner_command_that_is_not_done_is_ended_with_its_children(tmp_path: Path) -> None:
+    pressure = OwnerCommand(f"sleep 600 & echo $! > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/child; wait")
     assert pressure.ask()
     eventually((tmp_path / "child").exists, "the command's child")
     assert pressure.answer() == (False, None)

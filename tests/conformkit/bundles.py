@@ -40,6 +40,7 @@ env = {{ {env} }}
 [[stages]]
 name = "selftest"
 timeout_s = {timeout_s:g}
+secrets = {secrets}
 
 [results]
 digest = {{ version = 1, over = ["texts"] }}
@@ -61,6 +62,22 @@ class Plan:
     env: dict[str, str] = field(default_factory=dict)
     grace_s: float = 20
     timeout_s: float = 60
+    secrets: list[str] = field(default_factory=list)
+    fixtures: dict[str, Any] = field(default_factory=dict)  # beside the duty specs
+    coordinator: str | None = None  # its source; it takes the place of the runner as what a mutant is
+
+
+COORDINATOR = """
+[coordinator]
+exec = ["python", "-I", "{bundle}/coordinator.py"]
+capabilities = ["op.plan", "op.apply"]
+timeouts = { "params.check" = 2 }
+
+[[operations]]
+verb = "queue"
+title = "Queue"
+effects = ["jobs.enqueue"]
+"""
 
 
 def build(folder: Path, runner: str, **changes: Any) -> Path:
@@ -72,21 +89,27 @@ def build(folder: Path, runner: str, **changes: Any) -> Path:
     (folder / "stand_in.py").write_text((HERE / "stand_in.py").read_text())
     (folder / "goldens").mkdir(exist_ok=True)
     (folder / "goldens" / "selftest.json").write_text(json.dumps(golden(plan.golden)))
-    if plan.duty_specs is not None:
-        (folder / "conformance.json").write_text(json.dumps({"duty_specs": plan.duty_specs}))
+    if plan.coordinator is not None:
+        (folder / "coordinator.py").write_text(plan.coordinator)
+        (folder / "coordinator_stand_in.py").write_text((HERE / "coordinator_stand_in.py").read_text())
+    told = plan.fixtures if plan.duty_specs is None else {"duty_specs": plan.duty_specs, **plan.fixtures}
+    if told:
+        (folder / "conformance.json").write_text(json.dumps(told))
     return folder
 
 
 def manifest(plan: Plan) -> str:
     """Return the text of the manifest."""
-    return MANIFEST.format(
+    text = MANIFEST.format(
         platforms=json.dumps(plan.platforms),
         capabilities=json.dumps(plan.capabilities),
         grace_s=plan.grace_s,
         gpu=plan.gpu,
         env=", ".join(f"{name} = {json.dumps(value)}" for name, value in plan.env.items()),
         timeout_s=plan.timeout_s,
+        secrets=json.dumps(plan.secrets),
     )
+    return text if plan.coordinator is None else text + COORDINATOR
 
 
 def golden(payload: dict[str, Any]) -> dict[str, Any]:

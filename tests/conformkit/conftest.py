@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from oarbank_agent_check.jobs.host import this_host
 from oarbank_agent_check.sources.gpu import VARIABLE as READER
 from oarbank_conformkit import bundle
 from oarbank_conformkit.conduct import conduct
+from oarbank_conformkit.limits import Limits
 from oarbank_conformkit.report import Report
 from tests.conformkit import bundles
+from tests.conformkit.mutant_table import QUICK
 from tests.fakegpu import reader, runners
 from tests.fakegpu.running import fake_gpu
 
@@ -24,9 +26,9 @@ Conform = Callable[..., Report]
 def conform(tmp_path: Path) -> Conform:
     """Build a bundle with a runner and judge it, in this process."""
 
-    def judge(source: str, **changes: Any) -> Report:
+    def judge(source: str, *, only: Sequence[str] = (), limits: Limits = QUICK, **changes: Any) -> Report:
         folder = bundles.build(tmp_path / "module", source, **changes)
-        return conduct(bundle.read(str(folder)), this_host(), kit="test")
+        return conduct(bundle.read(str(folder)), this_host(), kit="test", only=only, limits=limits)
 
     return judge
 
@@ -38,9 +40,9 @@ def conform_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Con
         monkeypatch.setenv(READER, reader.SPEC)
         monkeypatch.setenv(reader.VARIABLE, gpu.path)
 
-        def judge(source: str, **changes: Any) -> Report:
+        def judge(source: str, *, only: Sequence[str] = (), limits: Limits = QUICK, **changes: Any) -> Report:
             folder = runners.build(tmp_path / "module", gpu.path, source, **changes)
-            return conduct(bundle.read(str(folder)), this_host(), kit="test")
+            return conduct(bundle.read(str(folder)), this_host(), kit="test", only=only, limits=limits)
 
         yield judge
 

@@ -64,6 +64,7 @@ def duty(**other: Any) -> DutySeen:
         limit_s=60.0,
         written_wall=NUDGED - 0.001,
         nudged_wall=NUDGED,
+        nudged=OPENS - 1.0,
         reports=(report(), report(ends_s=4.5)),
         cpu=cpu(),
         gpu_unknown="no GPU source",

@@ -55,7 +55,7 @@ class StandIn:
         with open(self.args.spec, encoding="utf-8") as file:
             self.spec = json.load(file)
         self.ctl = self.control()
-        self.duty = Duty(self.ctl, events=self.events_path(), device=self.device)
+        self.duty = self.governor()
         self.phase()
         try:
             self.work(self.spec["payload"])
@@ -67,6 +67,9 @@ class StandIn:
 
     def control(self) -> Control:
         return Control()
+
+    def governor(self) -> Duty:
+        return Duty(self.ctl, events=self.events_path(), device=self.device)
 
     def events_path(self) -> str | None:
         return self.args.events

@@ -194,6 +194,60 @@ def test_schema_of_the_results_that_is_there_is_no_line(folder: Path) -> None:
     assert "manifest.result_schema" not in statuses(folder)
 
 
+def with_manifest(folder: Path, old: str, new: str) -> Path:
+    """Change one place of the manifest."""
+    path = folder / "oarbank-module.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return folder
+
+
+EXEC = '["python", "-I", "{bundle}/runner.py"]'
+PROGRAMS = [
+    ("a script that is not there", '["python", "-I", "{bundle}/other.py"]', "/runner/exec/2", "found none at other.py"),
+    ("a program that is not there", '["{bundle}/bin/other"]', "/runner/exec/0", "found none at bin/other"),
+    ("a program that may not be run", '["{bundle}/runner.py"]', "/runner/exec/0", "which may not be executed"),
+    ("a folder as the program", '["{bundle}/goldens"]', "/runner/exec/0", "must be a file"),
+]
+
+
+@pytest.mark.parametrize(("why", "exec_", "at", "words"), PROGRAMS, ids=[row[0] for row in PROGRAMS])
+def test_program_that_cannot_be_started_fails(why: str, exec_: str, at: str, words: str, folder: Path) -> None:
+    with_manifest(folder, EXEC, exec_)
+
+    assert statuses(folder)["manifest.programs"] == "fail"
+    assert at in details(folder)["manifest.programs"]
+    assert words in details(folder)["manifest.programs"]
+
+
+def test_coordinator_that_is_not_there_fails(tmp_path: Path) -> None:
+    folder = bundles.build(tmp_path / "module", "", coordinator="")
+    (folder / "coordinator.py").unlink()
+
+    assert "/coordinator/exec/2: must be a file" in details(folder)["manifest.programs"]
+
+
+def test_folder_as_an_argument_is_there(folder: Path) -> None:
+    with_manifest(folder, EXEC, '["python", "{bundle}/runner.py", "{bundle}/goldens"]')
+
+    assert statuses(folder)["manifest.programs"] == "pass"
+
+
+@pytest.mark.parametrize(("use", "status"), [("shared", "pass"), ("exclusive", "pass"), ("none", "warn")])
+def test_throttle_without_a_gpu_is_a_warning(use: str, status: str, tmp_path: Path) -> None:
+    folder = bundles.build(tmp_path / "module", "", gpu=use)
+
+    assert statuses(folder)["manifest.gpu_use"] == status
+
+
+def test_schema_of_an_operation_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    folder = bundles.build(tmp_path / "module", "", coordinator="")
+    with_manifest(folder, 'title = "Queue"', 'title = "Queue"\nparams_schema = "nowhere.json"')
+
+    assert statuses(folder)["manifest.operations"] == "warn"
+    assert "/operations/0/params_schema" in details(folder)["manifest.operations"]
+
+
 def test_runner_without_a_gpu_needs_no_duty_spec(tmp_path: Path) -> None:
     folder = bundles.build(tmp_path / "module", "", gpu="none", duty_specs=None)
 
@@ -260,3 +314,28 @@ def test_golden_with_its_defaults() -> None:
 
     assert isinstance(found, Golden)
     assert (found.stage, found.platforms, found.datasets) == (None, None, ())
+
+
+FILES = [
+    # why, text of conformance.json, rule, its status, part of the sentence
+    ("no JSON", "{", "fixture.file", "fail", "Nothing in it was run."),
+    ("a key twice", '{"ops": [], "ops": []}', "fixture.file", "fail", "ops"),
+    ("no object", "[]", "fixture.file", "fail", "object"),
+    ("good", '{"ops": []}', "fixture.file", "pass", ""),
+    (
+        "what nobody runs",
+        '{"store": {"a/b": 1}}',
+        "fixture.used",
+        "warn",
+        "/store: this version of the kit reads store",
+    ),
+    ("a misspelt key", '{"runer_specs": []}', "fixture.known_keys", "warn", "did you mean runner_specs?"),
+]
+
+
+@pytest.mark.parametrize(("why", "text", "rule", "status", "words"), FILES, ids=[row[0] for row in FILES])
+def test_fixtures_file_is_judged(why: str, text: str, rule: str, status: str, words: str, folder: Path) -> None:
+    (folder / "conformance.json").write_text(text)
+
+    assert statuses(folder)[rule] == status
+    assert words in details(folder)[rule]

@@ -113,9 +113,9 @@ def test_unknown_key_is_a_warning_with_a_guess() -> None:
 
 
 def test_what_is_listed_and_not_run_is_told() -> None:
-    found = read({"runner_specs": [{"name": "a", "payload": {}}], "ops": [], "duty_specs": []})
+    found = read({"service_specs": [{"name": "a", "service": "web", "path": "/"}], "ops": [], "duty_specs": []})
 
-    assert found.not_run == ("runner_specs",)
+    assert found.not_run == ("service_specs",)
     assert found.has_duty_specs
 
 

@@ -21,7 +21,7 @@ HIDES = runners.HONEST.replace(
 def test_runner_that_the_driver_hides_is_unknown_and_not_green(conform_gpu: Conform) -> None:
     assert HIDES != runners.HONEST
 
-    report = conform_gpu(HIDES)
+    report = conform_gpu(HIDES, only=["duty"])
 
     assert failed(report) == set()
     assert report.exit == 3
@@ -32,7 +32,7 @@ def test_runner_that_the_driver_hides_is_unknown_and_not_green(conform_gpu: Conf
 
 @pytest.mark.realtime
 def test_honest_runner_on_the_cpu_is_measured_on_both(conform_gpu: Conform) -> None:
-    report = conform_gpu(bundles.runner())
+    report = conform_gpu(bundles.runner(), only=["duty"])
 
     assert failed(report) == set()
     [spec] = document(report)["duty_specs"]
@@ -45,7 +45,7 @@ def test_honest_runner_on_the_cpu_is_measured_on_both(conform_gpu: Conform) -> N
 def test_reader_that_does_not_exist_is_named(conform_gpu: Conform, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(READER, "no.such:Reader")
 
-    report = conform_gpu(runners.HONEST)
+    report = conform_gpu(runners.HONEST, only=["duty"])
 
     [share] = [one for one in report.checks if one.rule == "duty.measured_share"]
     assert share.status == "unknown"

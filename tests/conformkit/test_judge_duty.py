@@ -11,7 +11,8 @@ from oarbank_conformkit.evidence import StopSeen, Wait
 from oarbank_conformkit.judge.duty import used_reports
 from tests.conformkit.seen import OPENS, SPEC, cpu, duty, judged, report, statuses, ticks
 
-ALL = ("duty.runs", "duty.reports", "duty.reported_share", "duty.measured_share", "duty.burst", "duty.stop")
+ALL = ("duty.runs", "duty.reports", "duty.reported_share", "duty.measured_share", "duty.burst", "duty.reports_true",
+       "duty.reports_timely", "duty.stop")  # fmt: skip
 
 
 def test_right_runner_passes_every_line() -> None:
@@ -91,9 +92,9 @@ UNUSED = [
 
 @pytest.mark.parametrize(("why", "unused"), UNUSED, ids=[why for why, _ in UNUSED])
 def test_report_that_is_not_of_this_duty_is_not_judged(why: str, unused: Any) -> None:
-    seen = duty(reports=(unused, report()))
+    seen = duty(reports=(unused, report(ends_s=4.5)))
 
-    assert used_reports(seen) == [report()]
+    assert used_reports(seen) == [report(ends_s=4.5)]
     assert statuses(seen) == dict.fromkeys(ALL, "pass")
 
 
@@ -220,7 +221,7 @@ def test_idling_all_the_time_is_a_warning() -> None:
 
 
 def test_idling_at_duty_0_is_right() -> None:
-    found = statuses(duty(reports=(report(0.0, duty=0.0),), cpu=cpu(0.0)), replace(SPEC, duty=0.0))
+    found = statuses(duty(reports=(report(0.0, duty=0.0, ends_s=4.5),), cpu=cpu(0.0)), replace(SPEC, duty=0.0))
 
     assert found == dict.fromkeys(ALL, "pass")
 

@@ -6,29 +6,31 @@ happens, busy or not: that a wrong runner passes the rule it breaks, or that any
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import psutil
 import pytest
 
 from oarbank_conformkit.checks import Check
 from oarbank_conformkit.report import Report
-from tests.conformkit import bundles
+from tests.conformkit import bundles, mutant_table
 from tests.conformkit.conftest import Conform
+from tests.conformkit.mutant_table import ASKED_OF_COORDINATORS, Mutant, Row, machine_was_busy, running_below
 from tests.fakegpu import runners
 
+__all__ = ["DO_NOT_APPLY", "excused", "failed", "running_below"]
 
-def told(path: Path) -> dict[str, Any]:
-    """What a mutant's file says of itself, without running it."""
-    assigned = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
-    return {node.targets[0].id: ast.literal_eval(node.value) for node in assigned}  # type: ignore[union-attr]
+MUTANTS = list(mutant_table.mutants().values())
+
+Judged = Callable[[Mutant], Row]
 
 
-MUTANTS = {path: told(path) for path in sorted(bundles.MUTANTS.glob("*.py"))}
-ON_CPU = [path for path, words in MUTANTS.items() if "NEEDS" not in words]
-ON_GPU = [path for path, words in MUTANTS.items() if words.get("NEEDS") == "gpu"]
+@pytest.fixture(scope="session")
+def judged(request: pytest.FixtureRequest) -> Iterator[Judged]:
+    """All chosen mutants on their way, several at once; each test waits for its own."""
+    params = [getattr(item, "callspec").params for item in request.session.items if hasattr(item, "callspec")]
+    asked = [one["mutant"] for one in params if isinstance(one.get("mutant"), Mutant)]
+    with mutant_table.pending(asked) as rows:
+        yield lambda mutant: rows[mutant.name].result()
 
 
 def failed(report: Report) -> set[str]:
@@ -40,42 +42,23 @@ def excused(report: Report) -> set[str]:
     return {one.rule for one in report.checks if one.status == "unknown" and machine_was_busy(one)}
 
 
-def machine_was_busy(one: Check) -> bool:
-    seen = one.evidence or {}
-    waited_s, disturbed_s = seen.get("waited_s") or 0.0, seen.get("disturbed_s", 0.0)
-    return waited_s > 0.1 or disturbed_s > 0.1 or seen.get("tick_worst_s", 0.0) > 0.02
-
-
-def running_below(folder: Path) -> list[int]:
-    """Processes that run a program from a folder: whatever the kit left behind."""
-    listed = [(process.pid, process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])]
-    return [pid for pid, words in listed if words and str(folder) in " ".join(words)]
+@pytest.mark.realtime
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_fails_what_it_breaks_and_nothing_else(mutant: Mutant, judged: Judged) -> None:
+    assert judged(mutant).wrong(mutant) == ""
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("path", ON_CPU, ids=lambda path: path.stem)
-def test_mutant_fails_what_it_breaks_and_nothing_else(path: Path, conform: Conform, tmp_path: Path) -> None:
-    mutant = MUTANTS[path]
+def test_honest_coordinator_passes_every_line(conform: Conform) -> None:
+    source = (bundles.HERE / "coordinator_stand_in.py").read_text()
 
-    report = conform(path.read_text(), **mutant.get("PLAN", {}))
+    report = conform(bundles.runner(), only=["protocol"], coordinator=source, fixtures=ASKED_OF_COORDINATORS)
 
-    assert running_below(tmp_path) == []
-    assert failed(report) == mutant["BREAKS"] - excused(report), report.checks
-    assert report.exit != 0
+    assert {one.status for one in report.checks} == {"pass"}, report.checks
 
 
-@pytest.mark.realtime
-@pytest.mark.parametrize("path", ON_GPU, ids=lambda path: path.stem)
-def test_mutant_on_a_gpu_fails_what_it_breaks_and_nothing_else(
-    path: Path, conform_gpu: Conform, tmp_path: Path
-) -> None:
-    mutant = MUTANTS[path]
-
-    report = conform_gpu(path.read_text(), **mutant.get("PLAN", {}))
-
-    assert running_below(tmp_path) == []
-    assert failed(report) == mutant["BREAKS"] - excused(report), report.checks
-    assert report.exit != 0
+DO_NOT_APPLY = {"protocol.starts", "throttle.threads"}
+"""Rules that a runner without a coordinator, and one that works on one processor anyway, are not judged by."""
 
 
 @pytest.mark.realtime
@@ -83,7 +66,7 @@ def test_honest_gpu_runner_passes_every_line(conform_gpu: Conform) -> None:
     report = conform_gpu(runners.HONEST)
 
     others = {one.rule for one in report.checks if one.status != "pass"}
-    assert others <= excused(report), report.checks
+    assert others <= DO_NOT_APPLY | excused(report), report.checks
     [held] = [one for one in report.checks if one.rule == "duty.measured_share"]
     assert held.evidence is not None
     assert held.evidence["device"] == "gpu"
@@ -96,11 +79,43 @@ def test_honest_runner_passes_every_line(conform: Conform) -> None:
     report = conform(bundles.runner())
 
     others = {one.rule for one in report.checks if one.status != "pass"}
-    assert others <= excused(report), report.checks
+    assert others <= DO_NOT_APPLY | excused(report), report.checks
 
 
 def test_mutants_are_there_and_say_what_they_break() -> None:
-    assert len(ON_CPU) >= 14
-    assert len(ON_GPU) >= 3
-    assert {*ON_CPU, *ON_GPU} == {*MUTANTS}
-    assert all(words["BREAKS"] for words in MUTANTS.values())
+    assert sum(not (one.gpu or one.coordinator) for one in MUTANTS) >= 50
+    assert sum(one.gpu for one in MUTANTS) >= 4
+    assert sum(one.coordinator for one in MUTANTS) >= 13
+    assert all(one.expected for one in MUTANTS)
+
+
+VERDICTS = [
+    # what, failed, unknown, excused, exit, wrong, could not be told
+    ("fails exactly its rules", {"a", "b"}, set(), set(), 1, "", set()),
+    ("fails another one too", {"a", "b", "c"}, set(), set(), 1, "fails c too", set()),
+    ("passes one", {"a"}, set(), set(), 1, "does not fail b", set()),
+    ("cannot be told, and nothing excuses it", {"a"}, {"b"}, set(), 1, "does not fail b", set()),
+    ("cannot be told on a busy machine", {"a"}, {"b"}, {"b"}, 1, "", {"b"}),
+    ("is green", set(), set(), set(), 0, "does not fail a, b; is green", set()),
+]
+
+
+@pytest.mark.parametrize(
+    ("what", "failed", "unknown", "excused", "code", "wrong", "untold"), VERDICTS, ids=[what for what, *_ in VERDICTS]
+)
+def test_mutant_is_judged_by_its_exact_set(
+    what: str, failed: set[str], unknown: set[str], excused: set[str], code: int, wrong: str, untold: set[str]
+) -> None:
+    mutant = Mutant("m", "", frozenset({"a", "b"}))
+    row = Row(frozenset(failed), frozenset(unknown), frozenset(excused), code)
+
+    assert (row.wrong(mutant), row.untold(mutant)) == (wrong, untold)
+
+
+def test_honest_runner_may_leave_nothing_open_but_for_a_busy_machine() -> None:
+    right = Mutant("m", "")
+
+    assert Row(frozenset(), frozenset({"a"}), frozenset(), 3).wrong(right) == "leaves a open"
+    assert Row(frozenset(), frozenset({"a"}), frozenset({"a"}), 3).wrong(right) == ""
+    assert Row(frozenset({"a"}), frozenset(), frozenset(), 1).wrong(right) == "fails a too"
+    assert Row(frozenset(), frozenset(), frozenset(), 0, left=2).wrong(right) == "leaves 2 processes behind"

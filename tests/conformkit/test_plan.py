@@ -12,9 +12,24 @@ from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_agent_check.jobs.host import Host
 from oarbank_agent_check.jobs.module import Module, argv, module
 from oarbank_conformkit.checks import Check
+from oarbank_conformkit.coordinator import Coordinator
 from oarbank_conformkit.fixtures import fixtures
 from oarbank_conformkit.goldens import Golden, golden
-from oarbank_conformkit.plan import DoctorStep, DutyStep, GoldenStep, Item, plan
+from oarbank_conformkit.plan import Item, plan
+from oarbank_conformkit.rules import chosen
+from oarbank_conformkit.steps import (
+    DoctorStep,
+    DutyStep,
+    GoldenStep,
+    PauseStep,
+    ProtocolStep,
+    RepeatStep,
+    RetryStep,
+    SpecStep,
+    StopStep,
+    ThrottleStep,
+    wanted,
+)
 from tests.conformkit import bundles
 
 HOST = Host("linux-amd64", "/usr/bin/python3", "3.11.7", 2)
@@ -59,24 +74,91 @@ def planned(
     return plan(facts(**of), (one_golden(),) if goldens is None else goldens, listed, host, runner=runner)
 
 
-def test_order_is_doctor_then_golden_then_duty() -> None:
-    assert [type(item) for item in planned()] == [DoctorStep, GoldenStep, DutyStep]
+def decided(items: tuple[Item, ...]) -> list[Check]:
+    """The checks that need no run, the one of the coordinator that is not there aside."""
+    return [item for item in items if isinstance(item, Check) and not item.rule.startswith("protocol.")]
 
 
-def test_golden_of_an_exact_stage_runs_twice_and_is_stopped() -> None:
-    step = planned()[1]
-
-    assert isinstance(step, GoldenStep)
-    assert (step.repeat, step.stop) == (True, True)
+EVERYTHING = [DoctorStep, GoldenStep, RepeatStep, RetryStep, StopStep, PauseStep, ThrottleStep, DutyStep]
 
 
-def test_runner_that_is_not_cancellable_is_not_stopped() -> None:
-    capabilities = [name for name in bundles.CAPABILITIES if name != "cancellable"]
+def steps(items: tuple[Item, ...]) -> list[type]:
+    """The kinds of the steps, in order."""
+    return [type(item) for item in items if not isinstance(item, Check)]
 
-    step = planned(capabilities=capabilities)[1]
 
-    assert isinstance(step, GoldenStep)
-    assert not step.stop
+def test_order_is_what_runs_side_by_side_then_what_measures() -> None:
+    items = planned()
+
+    assert steps(items) == EVERYTHING
+    waves = [item.wave for item in items if not isinstance(item, Check)]
+    assert waves == [0, 0, 1, 1, None, None, None, None]
+
+
+LACKING = [("cancellable", StopStep), ("cooperative_pause", PauseStep)]
+
+
+@pytest.mark.parametrize(("capability", "step"), LACKING, ids=[row[0] for row in LACKING])
+def test_what_a_runner_does_not_declare_is_not_asked_of_it(capability: str, step: type) -> None:
+    capabilities = [name for name in bundles.CAPABILITIES if name != capability]
+
+    assert steps(planned(capabilities=capabilities)) == [kind for kind in EVERYTHING if kind is not step]
+
+
+def test_stage_whose_results_need_not_be_equal_is_not_retried_and_not_compared() -> None:
+    listed = [{"name": "selftest", "default": True, "determinism": "tolerance"}, *MANIFEST["stages"][1:]]
+
+    items = plan(module(MANIFEST | {"stages": listed}), (one_golden(),), None, HOST)
+
+    [repeat] = [item for item in items if isinstance(item, RepeatStep)]
+    assert not repeat.exact
+    assert RetryStep not in steps(items)
+
+
+def test_threads_are_tried_on_the_task_of_a_duty_spec_because_it_lasts() -> None:
+    [throttle] = [item for item in planned() if isinstance(item, ThrottleStep)]
+    [alone] = [item for item in planned(specs=()) if isinstance(item, ThrottleStep)]
+
+    assert (throttle.task.name, alone.task.name) == ("held", "selftest")
+
+
+CHOICES = [
+    ("doctor", [DoctorStep]),
+    ("stop.exit", [GoldenStep, StopStep]),
+    ("duty", [DutyStep]),
+    ("throttle.*", [ThrottleStep]),
+    ("writes", [GoldenStep, RepeatStep]),
+    ("golden.repeat", [GoldenStep, RepeatStep]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "kinds"), CHOICES, ids=[row[0] for row in CHOICES])
+def test_choice_runs_what_it_needs_and_no_more(pattern: str, kinds: list[type]) -> None:
+    every = tuple(item for item in planned() if not isinstance(item, Check))
+
+    assert [type(step) for step in wanted(every, chosen([pattern]))] == kinds
+
+
+def test_coordinator_is_spoken_with_and_a_runner_alone_skips_it() -> None:
+    about = Coordinator(("python", "m.py"), {}, frozenset(), {}, {"queue": ("jobs.enqueue",)})
+    listed = fixtures("conformance.json", b'{"ops": [{"verb": "queue"}, {"verb": "other"}]}')
+
+    items = plan(facts(), (one_golden(),), listed, HOST, coordinator=about)
+
+    assert steps(items)[:3] == [DoctorStep, ProtocolStep, GoldenStep]
+    [bad] = [item for item in items if isinstance(item, Check)]
+    assert (bad.rule, bad.status) == ("fixture.entry", "fail")
+    assert "must be an operation of the manifest (queue); found 'other'" in bad.detail
+    [none] = [item for item in planned() if isinstance(item, Check)]
+    assert (none.rule, none.status) == ("protocol.starts", "skip")
+
+
+def test_runner_specs_run_before_what_measures() -> None:
+    listed = fixtures("conformance.json", json.dumps({"runner_specs": [{"name": "a", "payload": {}}]}).encode())
+
+    kinds = steps(plan(facts(), (one_golden(),), listed, HOST))
+
+    assert kinds.index(SpecStep) == kinds.index(StopStep) - 1
 
 
 def test_first_golden_that_runs_here_is_taken() -> None:
@@ -88,14 +170,14 @@ def test_first_golden_that_runs_here_is_taken() -> None:
 
 
 def test_no_golden_for_this_host_is_unknown_and_says_why() -> None:
-    (found,) = [item for item in planned(goldens=(one_golden(platforms=["darwin-arm64"]),)) if isinstance(item, Check)]
+    (found,) = decided(planned(goldens=(one_golden(platforms=["darwin-arm64"]),)))
 
     assert (found.rule, found.status) == ("golden.exit", "unknown")
     assert "for darwin-arm64, and this host is linux-amd64" in found.detail
 
 
 def test_golden_of_a_stage_that_is_never_compared_does_not_run() -> None:
-    (found,) = [item for item in planned(goldens=(one_golden(stage="batch"),)) if isinstance(item, Check)]
+    (found,) = decided(planned(goldens=(one_golden(stage="batch"),)))
 
     assert "never compared" in found.detail
 
@@ -118,7 +200,7 @@ FAULTS = [
 def test_spec_that_could_prove_nothing_fails_without_a_run(why: str, given: dict[str, Any], sentence: str) -> None:
     items = planned(**given)
 
-    (found,) = [item for item in items if isinstance(item, Check)]
+    (found,) = decided(items)
     assert (found.rule, found.status, found.name) == ("fixture.entry", "fail", "duty spec #0: fixture")
     assert sentence in found.detail
     assert not [item for item in items if isinstance(item, DutyStep)]
@@ -128,7 +210,7 @@ def test_stage_in_a_manifest_without_stages_is_told_to_go() -> None:
     bare = module({key: value for key, value in MANIFEST.items() if key != "stages"})
     listed = fixtures("conformance.json", json.dumps({"duty_specs": [SPEC]}).encode())
 
-    (found,) = [item for item in plan(bare, (), listed, HOST) if isinstance(item, Check)]
+    (found,) = decided(plan(bare, (), listed, HOST))
 
     assert "this manifest has no stages: leave stage out; found 'batch'" in found.detail
 
@@ -145,7 +227,7 @@ SKIPS = [
 
 @pytest.mark.parametrize(("why", "given", "word"), SKIPS, ids=[row[0] for row in SKIPS])
 def test_spec_that_does_not_apply_here_is_a_skip(why: str, given: dict[str, Any], word: str) -> None:
-    (found,) = [item for item in planned(**given) if isinstance(item, Check)]
+    (found,) = decided(planned(**given))
 
     assert (found.rule, found.status) == ("duty.runs", "skip")
     assert word in found.detail
@@ -160,12 +242,8 @@ def test_interfaces_that_nobody_looked_for_do_not_skip() -> None:
 def test_without_the_runner_every_step_is_a_skip() -> None:
     items = planned(runner=False)
 
-    assert [(item.rule, item.status) for item in items if isinstance(item, Check)] == [
-        ("doctor.exit", "skip"),
-        ("golden.exit", "skip"),
-        ("duty.runs", "skip"),
-    ]
-    assert len(items) == 3
+    assert all(isinstance(item, Check) and item.status == "skip" for item in items)
+    assert len(items) == len(EVERYTHING) + 1
 
 
 def test_host_that_the_module_does_not_run_on_is_wrong_use() -> None:

@@ -8,24 +8,13 @@ from typing import Any
 
 import pytest
 
-from oarbank_agent_check.jobs.host import Host
 from oarbank_conformkit.checks import Check, Status, check, said_once
 from oarbank_conformkit.render import json as json_report
 from oarbank_conformkit.render import text
-from oarbank_conformkit.report import DutyRun, Report, document, strictly
+from oarbank_conformkit.report import DutyRun, document, strictly
 from oarbank_sdk.contracts.judge import judge
+from tests.conformkit.reports import of, one
 from tests.conformkit.seen import SPEC, duty, judged, report
-
-HOST = Host("linux-amd64", "/usr/bin/python3", "3.11.7", 2)
-
-
-def one(status: Status, rule: str = "duty.reports") -> Check:
-    return check("runner", rule, f"a {status} check", status, f"why it is {status}")
-
-
-def of(*checks: Check, duty_runs: tuple[DutyRun, ...] = ()) -> Report:
-    return Report("org.example.standin", "1.2.3", "modules/standin", "0.1.0", HOST, 1000.0, 4.25, checks, duty_runs)
-
 
 VERDICTS: list[tuple[str, list[Check], bool | None, int]] = [
     ("all pass", [one("pass")], True, 0),
@@ -85,6 +74,21 @@ def test_document_says_why_there_is_no_measure() -> None:
     assert "no GPU source" in held["measured"]["reason"]
 
 
+def test_document_says_what_was_chosen() -> None:
+    assert "only" not in document(of(one("pass")))
+    assert document(replace(of(one("pass")), only=("golden",)))["only"] == ["golden"]
+
+
+def test_control_characters_never_reach_a_terminal() -> None:
+    shown = text.check_lines(check("runner", "duty.runs", "a\nname\x1b[2J", "fail", "one\x07\ntwo\u202e"))
+
+    assert shown.splitlines() == [
+        "FAIL runner    a name\N{SYMBOL FOR ESCAPE}[2J",
+        "               one\N{SYMBOL FOR BELL}",
+        "               two\N{REPLACEMENT CHARACTER}",
+    ]
+
+
 def test_long_detail_is_cut() -> None:
     assert len(check("runner", "duty.runs", "x", "fail", "a" * 1000).detail) == 600
 
@@ -128,6 +132,12 @@ ENDS = [
         {"throttles": True, "runner": False},
         one("pass"),
         "standin 1.2.3: the files keep their contracts; the runner was not judged",
+    ),
+    (
+        "some rules alone",
+        {"only": ("golden",)},
+        one("pass"),
+        "standin 1.2.3: the chosen rules hold; the others were not judged",
     ),
     ("files alone, and wrong", {"runner": False}, one("fail"), "standin 1.2.3 does not conform"),
 ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from oarbank_llmserve.engines import PromptFault
+from oarbank_llmserve.engines import Live, PromptFault, Room, Sampler, Slicing, StepGivenUp
 from oarbank_llmserve.sink import Completion
 
 
@@ -52,6 +52,10 @@ class FakeDuty:
     def scale(self, label: str | None = None) -> float:
         return self._scale
 
+    def shrink(self, scale: float) -> None:
+        """What `scale` says from here on."""
+        self._scale = scale
+
     @contextmanager
     def unit(self, label: str | None = None) -> Iterator[None]:
         assert not self.open, "units must not nest"
@@ -69,68 +73,115 @@ class FakeDuty:
 
 
 @dataclass
-class ScriptedEngine:
-    """Says `script[prompt]`, piece by piece; a piece that is an exception is raised instead.
+class _Told:
+    """What a slot's sequence read, and how much it said."""
 
-    A prompt's tokens are as many as its characters. Device calls must come inside a unit.
+    reading: list[int] = field(default_factory=list)
+    said: int = 0
+
+
+@dataclass
+class ScriptedEngine:
+    """Says `script[prompt]`, piece by piece; a piece that is an exception is raised instead, and nothing moves.
+
+    A prompt's tokens are as many as its characters; a token is a prompt's number and a place in its script. Device
+    calls must come inside a unit. A step of n sequences takes `step_s` + n * `each_s`. `names` says whether a fault
+    tells whose it is; `broken_above` makes every step of more sequences fail.
     """
 
     script: dict[str, Sequence[bytes | Exception]]
     duty: FakeDuty
     clock: VirtualClock
     room: int = 10_000
+    slots: int = 1
     token_s: float = 0.001
     step_s: float = 0.010
+    each_s: float = 0.0
+    slices: int = 4  # of a call, where they are asked for
+    names: bool = False
+    broken_above: int = 1_000
     full_chunk: int = 64
     threads: list[int | None] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
-    steps: int = 0
-    reserved: int = 0
-    _reading: list[int] = field(default_factory=list)
-    _pieces: list[bytes | Exception] = field(default_factory=list)
+    steps: list[list[int]] = field(default_factory=list)  # the slots of each
+    dropped: list[int] = field(default_factory=list)
+    reserved: tuple[int, int, bool] = (0, 0, False)
+    live: dict[int, _Told] = field(default_factory=dict)
 
     def tokenize(self, text: str) -> list[int]:
         if text not in self.script:
             raise PromptFault("the prompt has no tokens")
         return [ord(character) for character in text]
 
-    def reserve(self, tokens: int) -> int:
-        self._on_device(0.5)
-        self.reserved = tokens
-        return min(tokens, self.room)
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        return self.tokenize("/".join(message["content"] for message in messages))
 
-    def prefill(self, tokens: Sequence[int], *, first: bool, last: bool) -> int | None:
-        self._on_device(len(tokens) * self.token_s)
+    def reserve(self, slots: int, tokens: int, *, sliced: bool = False) -> Room:
+        self._on_device(0.5, None)
+        self.reserved = (slots, tokens, sliced)
+        return Room(min(slots, self.slots), min(tokens, self.room))
+
+    def prefill(
+        self, slot: int, tokens: Sequence[int], *, first: bool, last: Sampler | None, slicing: Slicing | None = None
+    ) -> int | None:
+        assert 0 <= slot < self.slots
+        assert first == (slot not in self.live), "a slot must be dropped before the next one takes it"
         assert len(tokens) <= self.full_chunk
+        self._on_device(len(tokens) * self.token_s, slicing)
         self.chunks.append(len(tokens))
-        self._reading = [*([] if first else self._reading), *tokens]
-        if not last:
-            return None
-        self._pieces = list(self.script["".join(map(chr, self._reading))])
-        return self._say(0)
+        told = self.live.setdefault(slot, _Told())
+        told.reading += tokens
+        return None if last is None else self._token(told, 0)
 
-    def step(self, token: int) -> int:
-        self._on_device(self.step_s)
-        self.steps += 1
-        return self._say(token + 1)
+    def step(self, live: Sequence[Live], slicing: Slicing | None = None) -> list[int]:
+        assert live
+        assert len({one.slot for one in live}) == len(live)
+        self._on_device(self.step_s + len(live) * self.each_s, slicing)
+        self.steps.append([one.slot for one in live])
+        if len(live) > self.broken_above:
+            raise RuntimeError("too many at once")
+        found = []
+        for one in live:
+            told = self.live[one.slot]
+            assert one.token == self._code(told, told.said), "the newest token must be fed back"
+            try:
+                found.append(self._token(told, told.said + 1))
+            except Exception as fault:
+                raise (PromptFault(str(fault), one.slot) if self.names else fault) from None
+        for one in live:
+            self.live[one.slot].said += 1
+        return found
 
-    def _say(self, index: int) -> int:
-        piece = self._pieces[index] if index < len(self._pieces) else b""
-        if isinstance(piece, Exception):
+    def _code(self, told: _Told, place: int) -> int:
+        prompt = list(self.script).index("".join(map(chr, told.reading)))
+        return prompt * 1000 + place
+
+    def _token(self, told: _Told, place: int) -> int:
+        code = self._code(told, place)
+        pieces = list(self.script.values())[code // 1000]
+        if place < len(pieces) and isinstance(piece := pieces[place], Exception):
             raise piece
-        return index
+        return code
 
-    def _on_device(self, seconds: float) -> None:
-        assert self.duty.open, "device work must be inside a unit"
-        self.clock.now_s += seconds
+    def _on_device(self, seconds: float, slicing: Slicing | None) -> None:
+        parts = 1 if slicing is None else self.slices
+        for part in range(parts):
+            assert self.duty.open, "device work must be inside a unit"
+            self.clock.now_s += seconds / parts
+            if slicing is not None and part < parts - 1 and not slicing.breathe():
+                raise StepGivenUp
+
+    def drop(self, slot: int) -> None:
+        self.live.pop(slot, None)  # a prompt may fail before its first part was read
+        self.dropped.append(slot)
 
     def piece(self, token: int) -> bytes:
-        piece = self._pieces[token]
+        piece = list(self.script.values())[token // 1000][token % 1000]
         assert isinstance(piece, bytes)
         return piece
 
     def is_end(self, token: int) -> bool:
-        return token >= len(self._pieces)
+        return token % 1000 >= len(list(self.script.values())[token // 1000])
 
     def set_threads(self, threads: int | None) -> None:
         assert self.duty.open

@@ -1,52 +1,14 @@
-"""The loop on virtual time: units, safe points, and prompts that fail alone."""
+"""The loop on virtual time, one prompt after the other: units, safe points, and prompts that fail alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from oarbank_llmserve.batch import Batch
 from oarbank_llmserve.chunks import GOVERNED_S
 from oarbank_llmserve.engines import OutOfMemory, PromptFault
-from oarbank_llmserve.job import Job
 from oarbank_sdk.control import Stopped
-from tests.llmserve.fakes import FakeControl, FakeDuty, ListSink, ScriptedEngine, VirtualClock
-
-HELLO = [b"Hel", b"lo", b" you"]
-
-
-class Bench:
-    """A batch and everything around it."""
-
-    def __init__(
-        self,
-        script: dict[str, Sequence[bytes | Exception]],
-        *,
-        prompts: Sequence[str] | None = None,
-        duty: float | None = None,
-        scale: float = 1.0,
-        max_tokens: int = 50,
-        stop: tuple[str, ...] = (),
-        tick_s: float = 1e-6,
-        ctl: FakeControl | None = None,
-        **engine: float,
-    ) -> None:
-        self.clock = VirtualClock(tick_s)
-        self.duty = FakeDuty(self.clock, duty, scale)
-        self.ctl = ctl or FakeControl()
-        self.engine = ScriptedEngine(script, self.duty, self.clock, **engine)  # type: ignore[arg-type]
-        self.sink = ListSink()
-        self.told: list[tuple[int, int]] = []
-        job = Job("batch", tuple(prompts or script), max_tokens, "stub", None, stop)
-        self.batch = Batch(
-            job, self.engine, self.duty, self.ctl, clock=self.clock, progress=lambda *done: self.told.append(done)
-        )
-
-    def run(self) -> ListSink:
-        self.batch.prepare()
-        self.batch.run(self.sink)
-        return self.sink
+from tests.llmserve.bench import HELLO, Bench
+from tests.llmserve.fakes import FakeControl
 
 
 @pytest.mark.parametrize("tick_s", [0.0, 1e-6, 1e-3])
@@ -89,7 +51,7 @@ def test_no_step_is_taken_for_a_token_nobody_wants() -> None:
     bench = Bench({"hi": HELLO}, max_tokens=1)
     bench.run()
 
-    assert bench.engine.steps == 0
+    assert bench.engine.steps == []
 
 
 FAULTS = [
@@ -128,7 +90,7 @@ def test_room_is_made_for_the_longest_prompt_and_its_completion() -> None:
     bench = Bench({"a": [], "abcdef": []}, max_tokens=10)
     bench.run()
 
-    assert bench.engine.reserved == 16
+    assert bench.engine.reserved == (2, 16, False)
 
 
 @pytest.mark.parametrize("fault", [OutOfMemory("no memory"), MemoryError()])
@@ -145,7 +107,7 @@ def stop(ctl: FakeControl) -> None:
 
 
 def test_stop_in_the_middle_of_a_completion_leaves_it_unwritten() -> None:
-    bench = Bench({"a": HELLO, "b": HELLO}, ctl=FakeControl({11: stop}))
+    bench = Bench({"a": HELLO, "b": HELLO}, ctl=FakeControl({9: stop}))
 
     with pytest.raises(Stopped):
         bench.run()
@@ -154,7 +116,7 @@ def test_stop_in_the_middle_of_a_completion_leaves_it_unwritten() -> None:
 
 
 def test_tokens_of_the_prompt_in_flight_are_known_and_only_while_it_is() -> None:
-    bench = Bench({"a": HELLO, "b": HELLO}, ctl=FakeControl({11: stop}))
+    bench = Bench({"a": HELLO, "b": HELLO}, ctl=FakeControl({9: stop}))
     before = bench.batch.unfinished_tokens
     with pytest.raises(Stopped):
         bench.run()

@@ -40,15 +40,15 @@ def test_last_line_is_the_document_and_nothing_is_written(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
-def test_backend_without_an_engine_is_a_failed_check_whatever_is_installed(tmp_path: Path) -> None:
+def test_backend_that_does_not_import_is_a_failed_check_whatever_is_installed(tmp_path: Path) -> None:
     packages, folder = tmp_path / "packages", tmp_path / "data"
     packages.mkdir()
     folder.mkdir()
-    (packages / "mlx_lm.py").write_text("")
+    (packages / "mlx.py").write_text("raise ImportError('libmlx.so: cannot open')")
     answer = json.loads(doctor(folder, "--json", path=packages).stdout.splitlines()[-1])
 
     assert (answer["checks"][0]["name"], answer["checks"][0]["ok"]) == ("backend mlx", False)
-    assert answer["checks"][0]["detail"].startswith("this version has no MLX engine")
+    assert answer["checks"][0]["detail"] == "libmlx.so: cannot open"
     assert "mlx" not in answer["attrs"]["backends"]
 
 

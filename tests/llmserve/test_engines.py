@@ -13,21 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oarbank_llmserve import engines
-from oarbank_llmserve.engines import stub
+from oarbank_llmserve.engines import Live, Slicing, StepGivenUp, stub
 from oarbank_llmserve.engines.stub import Stub
+from oarbank_llmserve.job import Prompt
+from oarbank_llmserve.sampling import PromptSampler
+
+GREEDY = PromptSampler(Prompt("x"))
 
 
-def say(engine: Stub, prompt: str, tokens: int, chunk: int = 32) -> bytes:
+def say(engine: Stub, prompt: str, tokens: int, chunk: int = 32, sampler: PromptSampler = GREEDY) -> bytes:
     read = engine.tokenize(prompt)
     parts = [read[at : at + chunk] for at in range(0, len(read), chunk)]
     token = None
     for index, part in enumerate(parts):
-        token = engine.prefill(part, first=index == 0, last=index == len(parts) - 1)
+        token = engine.prefill(0, part, first=index == 0, last=sampler if index == len(parts) - 1 else None)
     text = b""
     for _ in range(tokens):
         assert token is not None
         text += engine.piece(token)
-        token = engine.step(token)
+        (token,) = engine.step([Live(0, token, sampler)])
+    engine.drop(0)
     return text
 
 
@@ -75,6 +80,42 @@ def test_stand_in_takes_any_text(prompt: str) -> None:
     assert say(Stub(), prompt, 3)
 
 
+@pytest.mark.usefixtures("quick")
+def test_stand_in_text_depends_on_the_seed_only_where_chance_is_asked_for() -> None:
+    def said(temperature: float, seed: int) -> bytes:
+        return say(Stub(), "x", 40, sampler=PromptSampler(Prompt("x", temperature=temperature, seed=seed)))
+
+    assert said(0.0, 1) == said(0.0, 2) == say(Stub(), "x", 40)
+    assert said(1.0, 1) == said(1.0, 1)
+    assert len({said(0.0, 1), said(1.0, 1), said(1.0, 2)}) == 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_stand_in_steps_sequences_together_as_alone() -> None:
+    engine, texts = Stub(), [b"", b"", b""]
+    tokens = [engine.prefill(slot, engine.tokenize("abc"[slot]), first=True, last=GREEDY) for slot in range(3)]
+    for _ in range(20):
+        texts = [text + engine.piece(token or 0) for text, token in zip(texts, tokens, strict=True)]
+        tokens = list(engine.step([Live(slot, tokens[slot] or 0, GREEDY) for slot in range(3)]))
+
+    assert texts == [say(Stub(), prompt, 20) for prompt in "abc"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_stand_in_step_that_was_given_up_can_be_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stub, "ROUNDS_AT_ONCE", 1)
+    engine, said = Stub(), []
+    token = engine.prefill(0, engine.tokenize("a"), first=True, last=GREEDY)
+    for breaths in range(1, 30):
+        left = iter([True] * (breaths % 9))
+        with pytest.raises(StepGivenUp):
+            engine.step([Live(0, token or 0, GREEDY)], Slicing(0.0, lambda left=left: next(left, False)))
+        said.append(engine.piece(token or 0))
+        (token,) = engine.step([Live(0, token or 0, GREEDY)])
+
+    assert b"".join(said) == say(Stub(), "a", 29)
+
+
 def test_stand_in_refuses_an_empty_prompt() -> None:
     with pytest.raises(engines.PromptFault):
         Stub().tokenize("")
@@ -83,11 +124,11 @@ def test_stand_in_refuses_an_empty_prompt() -> None:
 @pytest.mark.realtime
 def test_stand_in_token_costs_cpu_time_that_a_duty_can_be_seen_on() -> None:
     engine = Stub()
-    token = engine.prefill(engine.tokenize("a"), first=True, last=True)
+    token = engine.prefill(0, engine.tokenize("a"), first=True, last=GREEDY)
     costs_s = []
     for _ in range(20):
         began_s = time.thread_time()
-        token = engine.step(token or 0)
+        (token,) = engine.step([Live(0, token or 0, GREEDY)])
         costs_s.append(time.thread_time() - began_s)
 
     # 4000 of them outlast any window, also free-running: 10 s at 2.5 ms.
@@ -99,33 +140,30 @@ def test_known_backends_have_the_stand_in_last() -> None:
     assert engines.load("stub").device() == "cpu"
 
 
-def test_backend_without_an_engine_says_so_whatever_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mlx_lm.py").write_text("raise AssertionError('nobody may import it')")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(engines.NoBackend, match=r"^backend mlx: this version has no MLX engine\. Take a \.gguf file"):
-        engines.load("mlx")
-
-
 @pytest.mark.parametrize(
-    ("code", "line"),
+    ("package", "code", "line"),
     [
         (
+            "mlx",
+            "raise ModuleNotFoundError(\"No module named 'mlx'\", name='mlx')",
+            "backend mlx: No module named 'mlx'. Get it with: pip install \"oarbank-llmserve[mlx]\"",
+        ),
+        (
+            "llama_cpp",
             "raise ModuleNotFoundError(\"No module named 'llama_cpp'\", name='llama_cpp')",
             "backend llamacpp: No module named 'llama_cpp'. Get it with: pip install \"oarbank-llmserve[llamacpp]\"",
         ),
-        ("raise OSError('libgomp.so.1: cannot open')", "backend llamacpp: libgomp.so.1: cannot open"),
+        ("llama_cpp", "raise OSError('libgomp.so.1: cannot open')", "backend llamacpp: libgomp.so.1: cannot open"),
     ],
 )
 def test_missing_backend_tells_the_end_of_the_cause_and_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, line: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, code: str, line: str
 ) -> None:
-    (tmp_path / "llama_cpp.py").write_text(code)
+    (tmp_path / f"{package}.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "llama_cpp", raising=False)
+    monkeypatch.delitem(sys.modules, package, raising=False)
     with pytest.raises(engines.NoBackend) as raised:
-        engines.load("llamacpp")
+        engines.load(line.split()[1].rstrip(":"))
 
     assert str(raised.value) == line
     extra = tomllib.loads(Path("packages/llmserve/pyproject.toml").read_text())["project"]["optional-dependencies"]

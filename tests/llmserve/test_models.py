@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from oarbank_llmserve.job import Refusal, read_payload
+from oarbank_llmserve.job import Refusal
 from oarbank_llmserve.models import Found, find_model
+from oarbank_llmserve.payload import read_payload
 from tests.llmserve.test_job import BAD_MODELS
 
 
@@ -61,12 +62,16 @@ def test_without_a_data_directory_there_is_no_model(data_dir: str | None) -> Non
     assert "OARBANK_MODULE_DATA" in answer.detail
 
 
-def test_link_that_leads_out_of_the_models_folder_is_refused(data: Path) -> None:
+def test_link_is_the_owners_word_and_followed_wherever_it_leads(data: Path) -> None:
     (data / "models/out.gguf").symlink_to(data.parent / "other.gguf")
     (data / "models/in.gguf").symlink_to("m.gguf")
+    (data / "models/dangling.gguf").symlink_to("absent.gguf")
+    (data / "models/round.gguf").symlink_to("round.gguf")
 
-    assert isinstance(find_model(str(data), "out.gguf"), Refusal)
+    assert isinstance(find_model(str(data), "out.gguf"), Found)
     assert isinstance(find_model(str(data), "in.gguf"), Found)
+    assert isinstance(find_model(str(data), "dangling.gguf"), Refusal)
+    assert isinstance(find_model(str(data), "round.gguf"), Refusal)
 
 
 _opened: list[str] | None = None

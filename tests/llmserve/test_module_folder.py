@@ -19,14 +19,15 @@ from oarbank_llmserve.job import (
     SPEC_SCHEMA,
     STAGES,
     Job,
-    read_payload,
 )
+from oarbank_llmserve.payload import read_payload
 from oarbank_llmserve.result import RESULT_SCHEMA
 from tests.llmserve.processes import BUNDLE
 
 MANIFEST = tomllib.loads((BUNDLE / "oarbank-module.toml").read_text())
 SOURCE = BUNDLE / "src/oarbank_llmserve"
 FOR_PEOPLE = {"cli.py", "screen.py"}
+OF_A_BACKEND = {"llama_cpp", "mlx", "mlx_lm", "numpy"}  # imported where they are used, on machines that have them
 
 
 def test_manifest_and_code_use_the_same_names() -> None:
@@ -57,7 +58,7 @@ def test_duty_spec_is_a_job_that_lasts() -> None:
     job = read_payload(entry["stage"], entry["payload"])
 
     assert isinstance(job, Job)
-    assert (entry["duty"], entry["window_s"], job.backend, job.max_tokens) == (0.3, 4, "stub", 4000)
+    assert (entry["duty"], entry["window_s"], job.backend, job.prompts[0].max_tokens) == (0.3, 4, "stub", 4000)
 
 
 def test_golden_is_a_self_test() -> None:
@@ -69,8 +70,12 @@ def test_golden_is_a_self_test() -> None:
 
 
 def imported(path: Path) -> set[str]:
+    return imported_by(ast.parse(path.read_text()))
+
+
+def imported_by(tree: ast.AST) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -85,10 +90,24 @@ RUNNER_HALF = [path for path in [*SOURCE.rglob("*.py"), BUNDLE / "llmserve_runne
 def test_runner_half_needs_the_standard_library_and_the_sdk_alone(path: Path) -> None:
     ours = {"oarbank_llmserve", "oarbank_sdk"}
 
-    assert imported(path) - set(sys.stdlib_module_names) - ours == set()
+    assert imported(path) - set(sys.stdlib_module_names) - ours - OF_A_BACKEND == set()
 
 
-PURE = ["job.py", "text.py", "chunks.py", "result.py"]
+@pytest.mark.parametrize("path", RUNNER_HALF, ids=lambda path: path.name)
+def test_nothing_of_a_backend_is_imported_before_it_is_used(path: Path) -> None:
+    if path.parent.name == "engines":
+        return
+    above = ast.Module(
+        [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)], []
+    )
+
+    assert imported_by(above) & OF_A_BACKEND == set()
+
+
+PURE = [
+    *("job.py", "payload.py", "limits.py", "coordinator.py", "text.py", "chunks.py", "result.py"),
+    *("sampling.py", "sequence.py", "gguf.py", "appetite.py", "prompts_text.py"),
+]
 OF_THE_WORLD = {"os", "pathlib", "subprocess", "threading", "time", "socket", "signal", "tempfile", "io", "shutil"}
 
 
@@ -105,6 +124,6 @@ def test_readme_names_only_what_exists() -> None:
     assert extras
     assert set(extras) <= set(project["optional-dependencies"])
     assert not {name for name in re.findall(r"`(\w+\.py)`", readme) if not list(BUNDLE.rglob(name))}
-    assert f"1 to {MAX_PROMPTS} texts" in readme
+    assert f"1 to {MAX_PROMPTS} prompts" in readme
     assert f"1 to {MAX_TOKENS} new tokens" in readme
     assert f"| {DEFAULT_TOKENS} |" in readme

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import json
 import time
 
-from stand_in import StandIn, burn
+from stand_in import Duty, StandIn, burn
 
 BREAKS = {"duty.burst"}
 PLAN = {"duty_specs": [{"name": "held", "duty": 0.3, "window_s": 4, "payload": {"units": 1, "unit_s": 0.01}}]}
@@ -26,7 +26,11 @@ class Runner(StandIn):
         began = time.monotonic()
         self.rest(began + 2.3)
         burn(1.2)  # 1.2 of 4 s are 0.3; 1.2 of 2 s are 0.6
-        self.rest(began + 60)
+        self.rest(began + 5.1)
+        while True:  # and then as it should
+            self.ctl.safe_point()
+            self.unit(0.01)
+            self.report()
 
     def rest(self, until: float) -> None:
         while time.monotonic() < until:
@@ -35,11 +39,15 @@ class Runner(StandIn):
             self.report()
 
     def report(self) -> None:
-        """Claim what was asked, every 0.2 s."""
-        data = {"duty": self.ctl.gpu_duty, "device": "cpu", "window_s": 0.2}
-        event = {"t": time.time(), "kind": "metric", "name": "gpu_duty", "value": 0.3, "data": data}
+        """Claim what was asked, without a length that could be compared."""
+        data = {"duty": self.ctl.gpu_duty, "device": "cpu"}
+        share = self.ctl.gpu_duty or 0.0
+        event = {"t": time.time(), "kind": "metric", "name": "gpu_duty", "value": share, "data": data}
         with open(self.args.events, "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
+
+    def governor(self) -> Duty:
+        return Duty(self.ctl, device=self.device)
 
 
 if __name__ == "__main__":

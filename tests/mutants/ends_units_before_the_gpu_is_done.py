@@ -12,7 +12,7 @@ import time
 from gpu_stand_in import GpuStandIn
 
 NEEDS = "gpu"
-BREAKS = {"duty.measured_share", "duty.burst"}
+BREAKS = {"duty.measured_share", "duty.burst", "duty.reports_true", "duty.follows"}
 
 
 class Runner(GpuStandIn):

@@ -12,7 +12,7 @@ import time
 
 from stand_in import StandIn, burn
 
-BREAKS = {"duty.reported_share", "duty.measured_share", "duty.burst"}
+BREAKS = {"duty.reported_share", "duty.measured_share", "duty.burst", "duty.follows"}
 
 
 class Runner(StandIn):

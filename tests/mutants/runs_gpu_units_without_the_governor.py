@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from gpu_stand_in import GpuStandIn
 
 NEEDS = "gpu"
-BREAKS = {"duty.reports", "duty.measured_share", "duty.burst"}
+BREAKS = {"duty.reports", "duty.measured_share", "duty.burst", "duty.follows"}
 
 
 class Runner(GpuStandIn):

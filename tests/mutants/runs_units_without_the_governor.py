@@ -11,7 +11,7 @@ import time
 
 from stand_in import StandIn, burn
 
-BREAKS = {"duty.reports", "duty.measured_share", "duty.burst"}
+BREAKS = {"duty.reports", "duty.measured_share", "duty.burst", "duty.follows"}
 
 
 class Runner(StandIn):

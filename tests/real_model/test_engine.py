@@ -9,18 +9,23 @@ from pathlib import Path
 import pytest
 
 from oarbank_llmserve import engines
-from oarbank_llmserve.engines import llamacpp
+from oarbank_llmserve.engines import Live, Room, llamacpp, llamacpp_library
 from oarbank_llmserve.engines.llamacpp import LlamaCpp
+from oarbank_llmserve.job import Prompt
+from oarbank_llmserve.sampling import PromptSampler
 from oarbank_llmserve.text import TextStream
 
 PROMPT = "The history of the town begins with a small harbour, a church and three roads. " * 8
+
+
+GREEDY = PromptSampler(Prompt("x"))
 
 
 @pytest.fixture(scope="module")
 def engine(model: Path) -> Iterator[LlamaCpp]:
     """Room for 512 tokens."""
     engine = llamacpp.open_engine(engines.Options(model))
-    engine.reserve(512)
+    engine.reserve(1, 512)
     yield engine
     engine.close()
 
@@ -30,12 +35,13 @@ def greedy(engine: LlamaCpp, prompt: str, new: int, chunk: int) -> list[int]:
     token = None
     for at in range(0, len(tokens), chunk):
         end = min(at + chunk, len(tokens))
-        token = engine.prefill(tokens[at:end], first=at == 0, last=end == len(tokens))
+        token = engine.prefill(0, tokens[at:end], first=at == 0, last=GREEDY if end == len(tokens) else None)
     found = []
     for _ in range(new):
         assert token is not None
         found.append(token)
-        token = engine.step(token)
+        (token,) = engine.step([Live(0, token, GREEDY)])
+    engine.drop(0)
     return found
 
 
@@ -83,27 +89,56 @@ def test_prompt_without_tokens_is_a_fault_of_the_prompt(engine: LlamaCpp) -> Non
 
 def test_prompt_that_fills_the_context_gives_one_token(model: Path) -> None:
     engine = llamacpp.open_engine(engines.Options(model))
-    room = engine.reserve(256)
+    room = engine.reserve(1, 256).tokens
     tokens = engine.tokenize("word " * 400)[:room]
     try:
         for at in range(0, room, 128):
-            token = engine.prefill(tokens[at : at + 128], first=at == 0, last=at + 128 >= room)
+            last = GREEDY if at + 128 >= room else None
+            token = engine.prefill(0, tokens[at : at + 128], first=at == 0, last=last)
         assert token is not None
         with pytest.raises(engines.PromptFault):
-            engine.step(token)
+            engine.step([Live(0, token, GREEDY)])
     finally:
         engine.close()
 
 
-def test_full_context_is_a_fault_of_the_prompt(model: Path) -> None:
+def test_full_context_is_a_fault_of_its_prompt(model: Path) -> None:
     engine = llamacpp.open_engine(engines.Options(model))
-    room = engine.reserve(256)
+    room = engine.reserve(2, 256).tokens
     try:
-        with pytest.raises(engines.PromptFault):
+        with pytest.raises(engines.PromptFault) as raised:
             greedy(engine, "a b c d", room + 8, 128)
+        assert raised.value.slot == 0
         assert greedy(engine, "The capital of France is", 2, 128)  # the next prompt has one
     finally:
         engine.close()
+
+
+ROOMS = [
+    # behaviour                                memory_gb    asked for       given
+    ("as asked for", None, (3, 300), (3, 512)),
+    ("no longer than the model takes", None, (1, 10_000), (1, 8192)),
+    ("no wider than is of use", None, (64, 256), (16, 256)),
+    ("fewer sequences first", 0.2, (8, 1000), (2, 1024)),
+    ("then shorter ones", 0.2, (2, 8000), (1, 1792)),
+]
+
+
+@pytest.mark.parametrize(("memory_gb", "asked", "given"), [row[1:] for row in ROOMS], ids=[row[0] for row in ROOMS])
+def test_room_is_what_the_memory_and_the_model_allow(
+    model: Path, memory_gb: float | None, asked: tuple[int, int], given: tuple[int, int]
+) -> None:
+    engine = llamacpp.open_engine(engines.Options(model, memory_gb=memory_gb))
+    try:
+        assert engine.reserve(*asked) == Room(*given)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("memory_gb", [0.05, 0.12])
+def test_grant_that_does_not_hold_the_model_is_said(model: Path, memory_gb: float) -> None:
+    with pytest.raises(engines.OutOfMemory, match="GB are granted"):
+        llamacpp.open_engine(engines.Options(model, memory_gb=memory_gb)).reserve(1, 256)
 
 
 def test_load_ends_between_two_steps(model: Path) -> None:
@@ -140,9 +175,9 @@ def test_threads_never_pass_what_was_granted(model: Path, granted: int, asked: i
 
 def test_field_that_the_binding_does_not_have_is_an_error() -> None:
     with pytest.raises(AttributeError, match="knows no use_mlock"):
-        llamacpp._with(llamacpp.lib.llama_model_default_params(), use_mlock=False)
+        llamacpp_library.with_fields(llamacpp_library.lib.llama_model_default_params(), use_mlock=False)
 
 
 def test_device_is_what_the_build_offers() -> None:
-    assert llamacpp.device() == ("gpu" if llamacpp.lib.llama_supports_gpu_offload() else "cpu")
+    assert llamacpp.device() == ("gpu" if llamacpp_library.lib.llama_supports_gpu_offload() else "cpu")
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", llamacpp.versions()["llama-cpp-python"])

@@ -60,8 +60,9 @@ def test_skipped_prompt_gives_status_1_and_the_others_are_printed(tmp_path: Path
     assert ran.stdout.startswith("[2]  Paris")
 
 
-def test_doctor_lists_the_backend_that_loads(tmp_path: Path) -> None:
+def test_doctor_lists_the_backends_that_load(tmp_path: Path) -> None:
     answer = json.loads(doctor(tmp_path, "--json").stdout.splitlines()[-1])
 
-    assert answer["attrs"]["backends"] == ["llamacpp", "stub"]
+    assert answer["attrs"]["backends"] == ["mlx", "llamacpp", "stub"]
+    assert re.fullmatch(r"mlx \S+, mlx-lm \S+, (cpu|gpu)", answer["checks"][0]["detail"])
     assert re.fullmatch(r"llama-cpp-python \S+, (cpu|gpu)", answer["checks"][1]["detail"])

@@ -63,5 +63,6 @@ def standing(job: Job, rule: GpuJobs, beside: Sequence[Beside], banned: Collecti
     if job.module in banned:
         return Standing("banned", f"{BLOCKED}: module {job.module} is banned, it took more than its duty")
     if any(program.left(job.module) is None for program in beside):
-        return Standing("wait", f"{BLOCKED}: no level is certified for module {job.module} beside this program")
+        why = "none was certified, or its own speed is being learnt"
+        return Standing("wait", f"{BLOCKED}: no level holds for module {job.module} beside a program: {why}")
     return AT_A_DUTY

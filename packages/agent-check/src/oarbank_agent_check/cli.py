@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from oarbank_agent_check.commands import record, recording, replay, run, sample, sources, watch
+from oarbank_agent_check.commands import guard, record, recording, replay, run, sample, sources, sweep, watch
 from oarbank_agent_check.commands.words import COULD_NOT_TELL, WRONG_USE, CouldNotTell, Unwritable, WrongUse
 from oarbank_agent_check.process_table import NoProcesses
 from oarbank_agent_check.tree import NoSuchProcess, UnreadableProcess
 
-COMMANDS = (sample, replay, run, recording, record, sources, watch)
+COMMANDS = (sample, replay, run, guard, recording, record, sources, watch, sweep)
 EXIT_CODES = "Exit codes: 0 yes or told, 1 no, 2 wrong use, 3 could not tell. `COMMAND --help` says them for each."
 
 

@@ -21,13 +21,12 @@ Journal = Callable[[Sequence[str]], None]
 
 
 class Law:
-    """One state, followed from what an earlier run remembered. `job` is the job that runs under it."""
+    """One state, followed from what an earlier run remembered."""
 
-    def __init__(self, folder: StateFolder, journal: Journal, job: str, factor: float = 1.0) -> None:
+    def __init__(self, folder: StateFolder, journal: Journal, factor: float = 1.0) -> None:
         """Read the state. What an agent left running when it was killed is told to have ended."""
         self._folder = folder
         self._journal = journal
-        self._job = job
         remembered = folder.load()
         self.clock = AgentClock(factor, None if remembered is None else remembered.mark)
         self.state = State() if remembered is None else remembered.law
@@ -53,10 +52,10 @@ class Law:
         now = self.clock.now()
         return self.hear(Tick(now)) if due is not None and due <= now else ()
 
-    def strikes(self) -> int:
-        """Say how many of the job's strikes still count."""
-        job = self.state.jobs.get(self._job)
-        return 0 if job is None else len(job.watch.strikes)
+    def strikes(self, job: str) -> int:
+        """Say how many of a job's strikes still count."""
+        known = self.state.jobs.get(job)
+        return 0 if known is None else len(known.watch.strikes)
 
     def banned_until(self, module: str) -> float | None:
         """Say until when, on `clock`, a module is banned; None: it is not."""

@@ -3,6 +3,9 @@
 The one file besides the sources that touches processes. Linux answers from /proc, a few small reads for each process
 and never a scan of the machine; elsewhere psutil answers, which must scan and is therefore asked less often.
 It decides nothing about belonging: `tree` does.
+
+Never run: macOS; psutil's answers are tested on Linux.
+Never run: Windows; psutil's answers are tested on Linux.
 """
 
 from __future__ import annotations

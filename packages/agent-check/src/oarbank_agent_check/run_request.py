@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from oarbank_agent_check.agent import Agent
+from oarbank_agent_check.agent import Agent, Request
 from oarbank_agent_check.agent_state import StateFolder, default_folder
 from oarbank_agent_check.commands.words import write_lines
 from oarbank_agent_check.gpu_readings import GpuReader
@@ -29,7 +29,6 @@ from oarbank_agent_check.journal_file import JournalFile
 from oarbank_agent_check.law import Journal, Law
 from oarbank_agent_check.outcome import Outcome
 from oarbank_agent_check.result_folder import ResultFolder
-from oarbank_agent_check.running_job import Request
 from oarbank_agent_check.screen import Screen
 from oarbank_agent_check.sources import gpu
 from oarbank_sdk import strictjson
@@ -45,15 +44,14 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
     host = this_host()
     module = _module(arguments.dir, host)
     task = _task(module, arguments.stage, _payload(arguments.payload), host)
-    readers = _readers(must=arguments.check) if arguments.measure == "gpu" else []
+    readers = readers_here(must=arguments.check) if arguments.measure == "gpu" else []
     for reader in readers:
         stack.callback(reader.close)
     state = stack.enter_context(StateFolder(Path(arguments.state) if arguments.state else default_folder()))
-    law = Law(
-        state, _journal(arguments.journal, state, stack), job := f"run-{secrets.token_hex(6)}", arguments.time_factor
-    )
+    journal, _ = open_journal(arguments.journal, state, stack)
+    law = Law(state, journal, arguments.time_factor)
     data = Path(arguments.data) if arguments.data else state.data(module.id)
-    _data_folder(data)
+    data_folder(data)
     stage = task.stage.name or "job"
     out = ResultFolder(Path(arguments.out)) if arguments.out else ResultFolder.beside(f"{module.short}-{stage}-result")
     stack.callback(out.drop)
@@ -61,7 +59,7 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
         module=module,
         folder=Path(arguments.dir).resolve(),
         task=task,
-        job=job,
+        job=f"run-{secrets.token_hex(6)}",
         level=arguments.duty if arguments.level is None else arguments.level,
         pressure=arguments.pressure,
         measure=arguments.measure,
@@ -130,7 +128,7 @@ def _payload(given: str) -> dict[str, Any]:
     return value
 
 
-def _readers(*, must: bool) -> Sequence[GpuReader]:
+def readers_here(*, must: bool) -> Sequence[GpuReader]:
     """The readers of this machine, none where none can read; then `must` raises `HostFault` before anything starts."""
     try:
         found = gpu.readers()
@@ -150,15 +148,18 @@ def _readers(*, must: bool) -> Sequence[GpuReader]:
     )
 
 
-def _journal(given: str | None, state: StateFolder, stack: ExitStack) -> Journal:
+def open_journal(given: str | None, state: StateFolder, stack: ExitStack) -> tuple[Journal, Path | None]:
+    """Open the journal that is asked for, and say which file it is; None for standard output."""
     if given == "-":
-        return write_lines
-    return stack.enter_context(JournalFile(state.journal if given is None else Path(given)))
+        return write_lines, None
+    path = state.journal if given is None else Path(given)
+    return stack.enter_context(JournalFile(path)), path
 
 
-def _data_folder(data: Path) -> None:
+def data_folder(data: Path, shown: str = "--data") -> None:
+    """Make a module's own folder. Raises `UsageError`; `shown` is how it was asked for."""
     try:
         (data / "tmp").mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as exc:
         why = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"--data {data}: must be a folder that can be made; {why}. Give another.") from None
+        raise UsageError(f"{shown} {data}: must be a folder that can be made; {why}. Give another.") from None

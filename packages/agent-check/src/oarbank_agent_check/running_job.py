@@ -1,62 +1,54 @@
-"""A job while its runner lives: steered by what the law orders, measured every two seconds.
+"""A job, or a workload, while its process lives: steered by what the law orders, measured when it is asked to be.
 
-The shell around `core`: it writes control.json and nudges, takes samples, asks the owner's pressure command, and reads
-what the runner writes. What a share means, who is paused and who is stopped is decided in `core`; what a runner reports
-of itself is shown and decides nothing.
+The shell around `core` for one process tree: it writes control.json and nudges, takes samples, and reads what the
+process writes. What a share means, who is paused and who is stopped is decided in `core`; what a runner reports of
+itself is shown and decides nothing. It has no loop of its own: whoever runs it looks in (`look`, `sample`).
 """
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from oarbank_agent_check import core
-from oarbank_agent_check.actions import Action, Ban, Pause, Release, Resume, Stop
-from oarbank_agent_check.check import SAMPLE_S
+from oarbank_agent_check import core, presence
+from oarbank_agent_check.actions import Action, Pause, Release, Resume, Stop
 from oarbank_agent_check.duty_reports import DutyReports
 from oarbank_agent_check.gpu_meter import GpuMeter
 from oarbank_agent_check.gpu_readings import GpuReader
-from oarbank_agent_check.inputs import Pressure, SampleSeen
-from oarbank_agent_check.interrupts import Interrupts
+from oarbank_agent_check.inputs import SampleSeen
 from oarbank_agent_check.job_view import JobView, clock
-from oarbank_agent_check.jobs.module import Module
 from oarbank_agent_check.jobs.runner_process import Ended, RunnerProcess
-from oarbank_agent_check.jobs.specs import Task
 from oarbank_agent_check.jobs.workdir import Scratch
 from oarbank_agent_check.law import Law
 from oarbank_agent_check.outcome import Held
-from oarbank_agent_check.pressure_command import PressureCommand
 from oarbank_agent_check.readings import Sample
-from oarbank_agent_check.screen import Screen
 from oarbank_agent_check.sources import Source
 from oarbank_agent_check.sources.cpu_threads import CpuThreads
 from oarbank_agent_check.tree import NoSuchProcess, ProcessTree
 
 LOOK_S = 0.05
-"""How often the agent looks up; the runner's end wakes it at once."""
+"""How often an agent looks up."""
 
 READ_S = 0.2
-"""How often the files that a runner writes are read; nothing announces them."""
+"""How often the files that a process writes are read; nothing announces them."""
+
+Measure = Literal["gpu", "cpu"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What an owner asks for."""
+class Terms:
+    """Under which terms a process runs."""
 
-    module: Module
-    folder: Path  # the module's, absolute
-    task: Task
     job: str  # the attempt's name
-    level: float  # of the GPU's time; the duty to begin with, and the most there ever is
-    pressure: str | None  # a command; None: the duty stays as it is
-    measure: Literal["gpu", "cpu"]
+    pauses: bool  # it holds itself when its document says so; else the system freezes it
+    grace_s: float  # to end in, once it is told to stop
+    timeout_s: float | None  # it may run so long
+    measure: Measure
     readers: Sequence[GpuReader]  # for `gpu`
-    check: bool  # False: what is measured is shown and never judged
-    data: Path  # the module's own folder, which stays
+    check: bool = True  # False: what is measured is shown and never judged
 
 
 def moment(law: Law, t: float) -> str:
@@ -67,49 +59,123 @@ def moment(law: Law, t: float) -> str:
 
 @dataclass(slots=True)
 class RunningJob:
-    """The job while its runner lives."""
+    """The process while it lives; a context manager that ends measuring. `say` tells a person a line."""
 
-    request: Request
+    terms: Terms
     law: Law
     scratch: Scratch
     runner: RunnerProcess
-    interrupts: Interrupts
-    screen: Screen
+    say: Callable[[str], None]
+    document: dict[str, Any] = field(default_factory=dict)
+    """The control document in force, without its seq; to begin with what was written before the start."""
+    had_duty: bool = False
     stopped: str | None = None
+    released: Release | None = None
     source_name: str = ""
-    _document: dict[str, Any] = field(default_factory=dict)
     _frozen: bool = False
     _stop_by: float = 0.0
-    _interrupted: bool = False
     _began: float = field(default_factory=time.monotonic)
+    _read_at: float = 0.0
     _ended_at: float | None = None
+    _source: Source | None = None
     _reports: DutyReports = field(default_factory=DutyReports)
     _offset: int = 0
     _phase: str | None = None
     _newest: Sample | None = None
     _measured: float | None = None
     _unread_why: str | None = None
-    _pressure_why: str | None = None
     _was_held: bool = False
     _samples: int = 0  # whole ones, outside of pauses
     _unread: int = 0  # of these
     _busy_s: float = 0.0
     _window_s: float = 0.0
 
-    def until_end(self) -> Ended | None:
-        """Steer and measure until the runner has ended; None when it had to be killed."""
-        self._carry_out(())
-        source = self._source()
-        pressure = None if self.request.pressure is None else PressureCommand(self.request.pressure)
-        try:
-            if source is not None:
-                source.start()
-            return self._watch(source, pressure)
-        finally:
-            if source is not None:
-                source.stop()
-            if pressure is not None:
-                pressure.close()
+    def __enter__(self) -> RunningJob:
+        self.carry_out(())
+        self._source = self._made_source()
+        if self._source is not None:
+            self._source.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._source is not None:
+            self._source.stop()
+
+    # ---- what its owner asks --------------------------------------------------------------------------------
+
+    def look(self, wait_s: float = 0.0) -> Ended | None:
+        """Wait at most `wait_s` for the end; read what the process wrote; stop one that runs too long."""
+        ended = self.runner.wait(wait_s)
+        now = time.monotonic()
+        if ended is not None or now >= self._read_at:
+            self._read_at = now + READ_S
+            self._read_files()
+            if isinstance(self._source, GpuMeter) and ended is None:
+                self._source.look()
+        if ended is not None:
+            self._ended_at = ended.at
+        elif self.terms.timeout_s is not None and now - self._began > self.terms.timeout_s:
+            self.stop(f"timeout_s: it may run for {self.terms.timeout_s:g} s")
+        return ended
+
+    @property
+    def overdue(self) -> bool:
+        """Whether it was told to stop and its grace is over: it has to be killed."""
+        return self.stopped is not None and time.monotonic() >= self._stop_by
+
+    @property
+    def works(self) -> bool:
+        """Whether it uses the GPU, or may: nothing holds it, or what was measured last says so in spite of that."""
+        held = bool(self.document.get("pause")) or self.document.get("gpu_duty") == 0
+        if not held or self.stopped is not None:
+            return True
+        return self._newest is not None and (self._newest.share is None or self._newest.share >= presence.BUSY)
+
+    def sample(self) -> SampleSeen | None:
+        """Measure; what the law should hear of it."""
+        if self._source is None:
+            return None
+        baseline = self._newest is None
+        sample = self._newest = self._source.sample()
+        if not baseline:
+            self._count(sample)
+        why = sample.unknown[0].reason if sample.unknown else None
+        if why is not None and why != self._unread_why:
+            self.say(f"could not measure: {why}")
+        self._unread_why = why
+        if not self.terms.check or self.stopped is not None:
+            return None
+        return SampleSeen(self.law.clock.now(), self.terms.job, sample.share, sample.low, sample.high, baseline)
+
+    def carry_out(self, orders: Sequence[Action]) -> None:
+        """Do what is ordered of this job, by its control document."""
+        for order in orders:
+            self._tell(order)
+            if isinstance(order, (Stop, Release)):
+                self.released = order if isinstance(order, Release) else None
+                self.stop(order.reason)
+        document = core.document(self.law.state, self.terms.job)
+        self.had_duty = self.had_duty or "gpu_duty" in document
+        if self.stopped is None and document != self.document:
+            self.document = document
+            self._freeze(document)
+            self.scratch.replace_control(document)
+            self.runner.nudge()
+
+    def stop(self, why: str) -> None:
+        """Tell it to stop, by the document, the nudge and SIGTERM; it has its grace to do so. Again: nothing."""
+        if self.stopped is not None:
+            return
+        self.stopped = why
+        self._stop_by = time.monotonic() + self.terms.grace_s
+        self._freeze({})
+        self.scratch.replace_control({**self.document, "stop": True})
+        self.runner.nudge()
+        self.runner.signal_all(signal.SIGTERM)
+
+    def hurry(self) -> None:
+        """Take the rest of its grace away."""
+        self._stop_by = time.monotonic()
 
     def held(self) -> Held:
         """What was measured over the whole run."""
@@ -119,67 +185,37 @@ class RunningJob:
         """Give the seconds since the start, up to the end."""
         return (time.monotonic() if self._ended_at is None else self._ended_at) - self._began
 
-    def _source(self) -> Source | None:
-        cpu = self.request.measure == "cpu"
-        if not cpu and not self.request.readers:
+    def view(self) -> JobView:
+        """How it stands, for a person."""
+        return JobView(
+            running_s=self.ran_s(),
+            asked=self.document.get("gpu_duty"),
+            paused=bool(self.document.get("pause")),
+            stopping=self.stopped is not None,
+            reported=None if self._reports.newest is None else self._reports.newest.share,
+            measured=self._measured,
+            unread=self._newest is not None and self._newest.share is None,
+            strikes=self.law.strikes(self.terms.job),
+            phase=self._phase,
+        )
+
+    # ---- inside ---------------------------------------------------------------------------------------------
+
+    def _made_source(self) -> Source | None:
+        cpu = self.terms.measure == "cpu"
+        if not cpu and not self.terms.readers:
             return None
         try:
             tree = ProcessTree(self.runner.pid, adopted=self.runner.adopted)
         except NoSuchProcess:  # it has ended already
             return None
-        source: Source = CpuThreads(tree, keep_s=1.0) if cpu else GpuMeter(tree, self.request.readers)
+        source: Source = CpuThreads(tree, keep_s=1.0) if cpu else GpuMeter(tree, self.terms.readers)
         self.source_name = source.name
         return source
 
-    def _watch(self, source: Source | None, pressure: PressureCommand | None) -> Ended | None:
-        period_s = self.law.clock.real(SAMPLE_S)
-        sample_at = self._began + period_s
-        read_at = 0.0
-        if pressure is not None:
-            self._ask(pressure)
-        while True:
-            ended = self.runner.wait(LOOK_S)
-            now = time.monotonic()
-            if ended is not None or now >= read_at:
-                read_at = now + READ_S
-                self._read_files()
-                if isinstance(source, GpuMeter) and ended is None:
-                    source.look()
-            if ended is not None:
-                self._ended_at = ended.at
-                return ended
-            if pressure is not None:
-                self._answer(pressure)
-            if now >= sample_at:
-                sample_at = max(sample_at + period_s, now)
-                if source is not None:
-                    self._sample(source)
-                if pressure is not None:
-                    self._ask(pressure)
-            self._carry_out(self.law.pass_time())
-            self._mind_interrupts(now)
-            if self.stopped is not None and now >= self._stop_by:
-                return None
-            self.screen.show(self._view())
-
-    # ---- what is measured and heard ---------------------------------------------------------------------
-
-    def _sample(self, source: Source) -> None:
-        baseline = self._newest is None
-        sample = self._newest = source.sample()
-        if not baseline:
-            self._count(sample)
-        why = sample.unknown[0].reason if sample.unknown else None
-        if why is not None and why != self._unread_why:
-            self.screen.say(f"could not measure: {why}")
-        self._unread_why = why
-        if self.request.check and self.stopped is None:
-            seen = SampleSeen(self.law.clock.now(), self.request.job, sample.share, sample.low, sample.high, baseline)
-            self._carry_out(self.law.hear(seen))
-
     def _count(self, sample: Sample) -> None:
         self._measured = sample.share
-        before, self._was_held = self._was_held, bool(self._document.get("pause"))
+        before, self._was_held = self._was_held, bool(self.document.get("pause"))
         if before or self._was_held:  # a pause is in its window
             return
         self._samples += 1
@@ -189,89 +225,22 @@ class RunningJob:
             self._busy_s += sample.busy_s
             self._window_s += sample.window_s
 
-    def _ask(self, pressure: PressureCommand) -> None:
-        if not pressure.ask():
-            self._press(pressure, None)
-
-    def _answer(self, pressure: PressureCommand) -> None:
-        done, value = pressure.answer()
-        if done:
-            self._press(pressure, value)
-
-    def _press(self, pressure: PressureCommand, value: float | None) -> None:
-        if pressure.fault is not None and pressure.fault != self._pressure_why:
-            self.screen.say(f"--pressure: {pressure.fault}; until it answers, the program counts as slowed")
-        self._pressure_why = pressure.fault
-        self._carry_out(self.law.hear(Pressure(self.law.clock.now(), value)))
-
     def _read_files(self) -> None:
         self._phase = self.scratch.phase()
         data = self.scratch.events(self._offset)
         self._offset += len(data)
         self._reports.feed(data)
 
-    # ---- what is ordered ----------------------------------------------------------------------------------
-
-    def _carry_out(self, orders: Sequence[Action]) -> None:
-        for order in orders:
-            self._tell(order)
-            if isinstance(order, (Stop, Release)):
-                self._stop(order.reason)
-        document = core.document(self.law.state, self.request.job)
-        if self.stopped is None and document != self._document:
-            self._document = document
-            self._freeze(document)
-            self.scratch.replace_control(document)
-            self.runner.nudge()
-
     def _freeze(self, document: dict[str, Any]) -> None:
-        """A runner that cannot hold itself is held by the system, all of its processes."""
-        frozen = bool(document.get("pause")) and "cooperative_pause" not in self.request.module.capabilities
+        """One that cannot hold itself is held by the system, all of its processes."""
+        frozen = bool(document.get("pause")) and not self.terms.pauses
         if frozen != self._frozen:
             self._frozen = frozen
             self.runner.signal_all(signal.SIGSTOP if frozen else signal.SIGCONT)
 
-    def _stop(self, why: str) -> None:
-        """Tell it to stop, by the document, the nudge and SIGTERM; it has its grace to do so."""
-        if self.stopped is not None:
-            return
-        self.stopped = why
-        self._stop_by = time.monotonic() + self.request.module.stop_grace_s
-        self._freeze({})
-        self.scratch.replace_control({**self._document, "stop": True})
-        self.runner.nudge()
-        self.runner.signal_all(signal.SIGTERM)
-
-    def _mind_interrupts(self, now: float) -> None:
-        if self.interrupts.count and not self._interrupted:
-            self._interrupted = True
-            grace_s = self.request.module.stop_grace_s
-            self.screen.say(f"{self.interrupts.name}: the job stops, in {grace_s:g} s at most; once more ends it now")
-            self._stop(self.interrupts.name)
-        if self.interrupts.count > 1:
-            self._stop_by = now
-        elif now - self._began > self.request.task.stage.timeout_s:
-            self._stop(f"timeout_s: it may run for {self.request.task.stage.timeout_s:g} s")
-
     def _tell(self, order: Action) -> None:
         if isinstance(order, Pause):
             until = "" if order.until is None else f" until {moment(self.law, order.until)}"
-            self.screen.say(f"paused{until}: {order.reason}")
+            self.say(f"paused{until}: {order.reason}")
         elif isinstance(order, Resume):
-            self.screen.say("goes on")
-        elif isinstance(order, Ban):
-            self.screen.say(f"module {order.module}: banned until {moment(self.law, order.until)}: {order.reason}")
-
-    def _view(self) -> JobView:
-        duty = self._document.get("gpu_duty")
-        return JobView(
-            running_s=self.ran_s(),
-            asked=duty,
-            paused=bool(self._document.get("pause")),
-            stopping=self.stopped is not None,
-            reported=None if self._reports.newest is None else self._reports.newest.share,
-            measured=self._measured,
-            unread=self._newest is not None and self._newest.share is None,
-            strikes=self.law.strikes(),
-            phase=self._phase,
-        )
+            self.say("goes on")

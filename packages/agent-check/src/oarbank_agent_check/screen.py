@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 
 from oarbank_agent_check import job_view
 from oarbank_agent_check.job_view import JobView
@@ -18,7 +19,7 @@ PROGRAM = "oarbank-agent-check"
 
 
 class Screen:
-    """One job's."""
+    """One agent's."""
 
     def __init__(self) -> None:
         self._live = LiveText()
@@ -27,16 +28,21 @@ class Screen:
 
     def show(self, view: JobView) -> None:
         """Show a moment of the job, if it is worth it."""
+        self.put(job_view.table(view), [job_view.line(view)], view.change)
+
+    def put(self, table: str, lines: Sequence[str], change: object) -> None:
+        """Show a table on a terminal, else lines: when `change` is another than before, or after a while."""
         with contextlib.suppress(OSError):
             if self._live.on:
-                if (text := job_view.table(view)) != self._shown:
-                    self._shown = text
-                    self._live(text)
+                if table != self._shown:
+                    self._shown = table
+                    self._live(table)
                 return
             now = time.monotonic()
-            if view.change != self._shown or now - self._shown_at >= job_view.QUIET_S:
-                self._shown, self._shown_at = view.change, now
-                _print(job_view.line(view))
+            if change != self._shown or now - self._shown_at >= job_view.QUIET_S:
+                self._shown, self._shown_at = change, now
+                for line in lines:
+                    _print(line)
 
     def say(self, text: str) -> None:
         """Say something that stays."""

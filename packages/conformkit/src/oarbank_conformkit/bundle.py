@@ -7,16 +7,20 @@ to be judged.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oarbank_agent_check.jobs.manifest import file_bytes, read_manifest
-from oarbank_agent_check.jobs.module import FIXTURES, Module
+from oarbank_agent_check.jobs.module import BUNDLE, FIXTURES, Module
 from oarbank_conformkit.fixtures import Fixtures, fixtures
 from oarbank_conformkit.goldens import BadGolden, Golden, golden
 from oarbank_sdk.contracts.faults import Fault
 from oarbank_sdk.contracts.rules import warnings
+
+_INSIDE = f"{BUNDLE}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Bundle:
     fixtures: Fixtures | None  # None: there is no such file
     manifest_warnings: tuple[Fault, ...] = ()
     missing_schema: str | None = None  # the result's schema, where the manifest names a file that is not there
+    missing_programs: tuple[str, ...] = ()  # what the manifest starts and cannot, each in a clause
+    missing_params: tuple[str, ...] = ()  # schemas of operations, likewise
 
 
 def read(directory: str, fixtures_file: str | None = None) -> Bundle:
@@ -48,7 +54,37 @@ def read(directory: str, fixtures_file: str | None = None) -> Bundle:
         fixtures=_fixtures(folder, fixtures_file),
         manifest_warnings=() if found.faults else tuple(warnings("module-manifest-1", manifest)),
         missing_schema=None if found.faults else _missing_schema(folder, manifest),
+        missing_programs=() if found.faults else tuple(_missing_programs(folder, manifest)),
+        missing_params=() if found.faults else tuple(_missing_params(folder, manifest)),
     )
+
+
+def _missing_programs(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
+    """What stands on a command line as a file of the bundle and is none, or is the program and cannot be run."""
+    for name in ("runner", "coordinator"):
+        told = manifest.get(name)
+        for index, word in enumerate([] if told is None else told["exec"]):
+            if not word.startswith(_INSIDE):
+                continue
+            path, at = folder / word.removeprefix(_INSIDE), f"/{name}/exec/{index}"
+            if not _is_file(path) and not (index > 0 and path.is_dir()):
+                yield f"{at}: must be a file in the bundle; found none at {word.removeprefix(_INSIDE)}"
+            elif index == 0 and not os.access(path, os.X_OK):
+                yield f"{at}: must be a program; found {word.removeprefix(_INSIDE)}, which may not be executed"
+
+
+def _missing_params(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
+    for index, operation in enumerate(manifest.get("operations", [])):
+        named = operation.get("params_schema")
+        if named is not None and not _is_file(folder / named):
+            yield f"/operations/{index}/params_schema: must be a file in the bundle; found none at {named}"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _fixtures(folder: Path, given: str | None) -> Fixtures | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Status = Literal["pass", "fail", "unknown", "skip", "warn"]
-Suite = Literal["manifest", "runner"]
+Suite = Literal["manifest", "protocol", "runner"]
 
 DETAIL_CHARS = 600
 """A detail is cut here, as the report's contract says."""

@@ -26,6 +26,65 @@ class RunSeen:
     stdout: bytes = b""
     stderr: str = ""
     missing_files: tuple[str, ...] = ()  # artifact files that result.json names and that are not there
+    phase_s: float | None = None  # from the start to the first phase; None: none, or nobody looked
+    torn: str | None = None  # what was wrong with a result.json that was seen before the end of the run
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatSeen:
+    """A golden's second run, in a place of its own that nobody else writes to."""
+
+    run: RunSeen
+    differs: tuple[str, ...] = ()  # what was other than at the first run, in words
+    nudges: int = 0  # without any change of the document
+    strays: tuple[str, ...] = ()  # what was written outside, in words
+    unwatched: str | None = None  # why some writes would not have been seen
+    leaks: tuple[str, ...] = ()  # where a secret was found; see `secrets`
+    secrets: tuple[str, ...] = ()  # names of those that the runner was given
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySeen:
+    """A golden that was killed in the middle and run again beside the same data directory."""
+
+    refused: str | None = None
+    killed_s: float | None = None  # from the start; None: it ended before it could be killed
+    run: RunSeen | None = None  # the second attempt
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSeen:
+    """What happened after a pause was written and nudged; seconds count from the nudge."""
+
+    limit_s: float  # it must be held by then
+    window_s: float = 0.0  # how long it was watched once it was held
+    refused: str | None = None
+    lasted_s: float | None = None  # it ended before a pause could be written: after so long
+    ended_s: float | None = None  # it ended while it should have been held
+    quiet_s: float | None = None  # from then on it did no work; None: it worked on until the limit
+    busy: float = 0.0  # share of one processor that it used in the last step
+    watched_s: float = 0.0  # for how long it was seen to work on
+    woke_s: float | None = None  # it worked again before the pause was cleared
+    cpu_s: float | None = None  # processor time in the window; None: not readable
+    gpu: float | None = None  # share of the GPU in the window; None: not readable
+    moved: tuple[str, ...] = ()  # what changed in the workdir in the window
+    waited_s: float = 0.0  # how long a busy machine kept it from a processor in that time
+    run: RunSeen | None = None  # how it ended once it was resumed
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSeen:
+    """How many processors a runner worked on or waited for: before, under `threads` 1, and after that was lifted."""
+
+    limit_s: float
+    refused: str | None = None
+    ended_s: float | None = None  # it ended before all was measured: after so long
+    unread: bool = False  # its processor time cannot be read
+    waits_count: bool = True  # False: this system does not tell waits, so a busy machine hides what it wants
+    before: float | None = None
+    before_s: float = 0.0  # how long that was watched, shorter where it ended
+    limited: float | None = None
+    lifted: float | None = None
 
 
 StopOutcome = Literal["no_phase", "finished_first", "stopped", "ignored", "timeout"]
@@ -111,6 +170,26 @@ class GpuSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Another duty, written while the runner worked and nudged a second later.
+
+    `cpu` and `gpu` are the kit's measure of the time in which it must be held, where there was such a time; their ticks
+    reach back to before the first duty.
+    """
+
+    duty: float
+    written_wall: float  # Unix seconds just before it was written
+    nudging_wall: float  # just before the nudge
+    nudged_wall: float  # and just after it
+    nudged: float  # the same moment
+    unasked_s: dict[str, float] = field(default_factory=dict)  # by device: what ran before the nudge, last 0.8 s
+    cpu: CpuSeen | None = None
+    gpu: GpuSeen | None = None
+    woke_s: float | None = None  # from the nudge until work was seen; None: none was seen, or nobody looked
+    looked_s: float = 0.0  # for how long somebody looked
+
+
+@dataclass(frozen=True, slots=True)
 class DutySeen:
     """One duty spec's run."""
 
@@ -127,9 +206,13 @@ class DutySeen:
     nudged: float | None = None  # the same moment; None: there was no nudge
     clock_step_s: float = 0.0  # how far the wall clock moved against the monotonic one since then
     reports: tuple[DutyReport, ...] = ()  # in order, from lines written after the nudge
+    absent_wall: tuple[float, ...] = ()  # for each report the last look that did not find it; Unix seconds
+    looked_wall: float = 0.0  # the last look for reports
     unusable: tuple[str, ...] = ()  # reasons of gpu_duty events that are no report
     cpu: CpuSeen | None = None
     gpu: GpuSeen | None = None  # None: no GPU source reads here ...
     gpu_unknown: str | None = None  # ... and why
+    changes: tuple[Change, ...] = ()  # after the window, in order
+    left_s: float | None = None  # from the window's close to an end that came before the stop
     stop: StopSeen | None = None
     notes: tuple[str, ...] = field(default=())

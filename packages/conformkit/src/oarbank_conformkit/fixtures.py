@@ -8,7 +8,7 @@ never get a duty) is decided in `plan`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,8 @@ KINDS = {
 DEFAULT_WINDOW_S = 4.0
 """`window_s` of a duty spec that names none (contract conformance-1)."""
 
-NOT_RUN = ("runner_specs", "service_specs", "ops", "params", "images", "secrets")
-"""Keys that this version of the kit reads and does not use."""
+NOT_RUN = ("service_specs", "images", "store", "files")
+"""Keys that this version of the kit reads and does not use: no service, image set or store is pretended here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,31 @@ class DutySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RunnerSpec:
+    """A task that is run once, and how it must end; `index` is its place in the file."""
+
+    index: int
+    name: str
+    stage: str | None  # None: the default stage
+    payload: Mapping[str, Any]
+    datasets: tuple[str, ...]
+    mounts: Mapping[str, str]
+    exit: int = 0
+    artifacts: tuple[str, ...] | None = None  # None: not checked
+    reason: str | None = None  # None: not checked
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation that is applied twice; `index` is its place in the file."""
+
+    index: int
+    verb: str
+    target: Any
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class EntryFault:
     """One entry that cannot be used: `duty spec #0`, or a top-level key, with every fault found in it."""
 
@@ -64,6 +89,11 @@ class Fixtures:
     shown: str  # how the file is called in messages
     folder: str = "."  # where it stands; what it names lies beside it
     duty_specs: tuple[DutySpec, ...] = ()
+    runner_specs: tuple[RunnerSpec, ...] = ()
+    ops: tuple[Operation, ...] = ()
+    params: tuple[Mapping[str, Any], ...] = ()
+    node_classes: tuple[Mapping[str, Any], ...] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +117,14 @@ def fixtures(shown: str, data: bytes, folder: str = ".") -> Fixtures:
         shown,
         folder,
         duty_specs=_duty_specs(value),
+        runner_specs=_runner_specs(value),
+        ops=tuple(
+            Operation(index, entry["verb"], entry.get("target"), entry.get("params", {}))
+            for index, entry in _entries(value, "ops")
+        ),
+        params=tuple(entry for _, entry in _entries(value, "params")),
+        node_classes=tuple(entry for _, entry in _entries(value, "node_classes")),
+        secrets=value.get("secrets", {}),
         datasets=value.get("datasets", {}),
         settings=value.get("settings", {}),
         tools=value.get("tools", {}),
@@ -156,6 +194,27 @@ def _duty_specs(usable: dict[str, Any]) -> tuple[DutySpec, ...]:
             datasets=tuple(entry.get("datasets", [])),
             mounts=entry.get("mounts", {}),
         )
-        for index, entry in enumerate(usable.get("duty_specs", []))
-        if entry is not None
+        for index, entry in _entries(usable, "duty_specs")
     )
+
+
+def _runner_specs(usable: dict[str, Any]) -> tuple[RunnerSpec, ...]:
+    return tuple(
+        RunnerSpec(
+            index=index,
+            name=entry["name"],
+            stage=entry.get("stage"),
+            payload=entry["payload"],
+            datasets=tuple(entry.get("datasets", [])),
+            mounts=entry.get("mounts", {}),
+            exit=(expect := entry.get("expect", {})).get("exit", 0),
+            artifacts=None if expect.get("artifacts") is None else tuple(expect["artifacts"]),
+            reason=expect.get("reason"),
+        )
+        for index, entry in _entries(usable, "runner_specs")
+    )
+
+
+def _entries(usable: dict[str, Any], key: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The entries that can be used, each with its place in the file."""
+    return ((index, entry) for index, entry in enumerate(usable.get(key, [])) if entry is not None)

@@ -72,7 +72,7 @@ class RunQueue:
 
 
 class CpuMeter:
-    """Measures one runner from `start` to `end`; both are called once, and `stop` however it went."""
+    """Measures one runner in windows, each from `start` to `end`; `stop` is called however it went."""
 
     def __init__(self, runner: RunnerProcess) -> None:
         """Begin to follow the runner's processes. What cannot be followed shows in the evidence."""
@@ -87,22 +87,28 @@ class CpuMeter:
             self._tree = ProcessTree(runner.pid, adopted=runner.adopted)
             self._source = CpuThreads(self._tree, TICK_S)
             self._source.start()
+            self._queue = RunQueue(self._members)
         except (NoSuchProcess, UnreadableProcess) as exc:
             self._source = None
             self._fault = str(exc)
 
     def start(self) -> None:
-        """The window begins."""
+        """A window begins."""
         self._start = time.monotonic()
         if self._source is not None:
             self._source.sample()
             self._cpu_s = self._processor_s()
-            self._queue = RunQueue(self._members)
 
     def step(self) -> None:
         """To be called often while the window runs: reads the waits when their time has come."""
         if self._queue is not None:
             self._queue.step()
+
+    def gained_s(self, since: float) -> float | None:
+        """Give the seconds held since a moment; None where they cannot be read."""
+        if self._source is None:
+            return None
+        return sum(tick.gain_s for tick in self._source.ticks() if tick.t > since)
 
     def held(self) -> float | None:
         """Give the share held so far in the window, for a person who watches."""
@@ -113,7 +119,7 @@ class CpuMeter:
         return sum(tick.gain_s for tick in ticks) / length if length else None
 
     def end(self) -> CpuSeen:
-        """The window ends; what was seen in it."""
+        """A window ends; what was seen in it, with all ticks and waits since the meter was made."""
         self._end = time.monotonic()
         if self._source is None or self._queue is None:
             return CpuSeen(self._start, self._end, unknown=self._fault)
@@ -197,7 +203,7 @@ class GpuCounters:
         self._at = time.monotonic()
 
     def start(self) -> None:
-        """The window begins."""
+        """A window begins."""
         self._read()
         self._start = time.monotonic()
 
@@ -206,6 +212,11 @@ class GpuCounters:
         if time.monotonic() - self._at >= GPU_TICK_S / 2:  # whoever calls has steps of his own
             self._read()
 
+    def gained_s(self, since: float) -> float | None:
+        """Give the seconds held since a moment; None when any of it could not be read."""
+        gains = [tick.gain_s for tick in self._ticks if tick.t > since]
+        return None if None in gains else sum(gain for gain in gains if gain is not None)
+
     def held(self) -> float | None:
         """Give the share held so far in the window."""
         known = [(tick.gain_s, tick.dt_s) for tick in self._ticks if tick.t > self._start and tick.gain_s is not None]
@@ -213,7 +224,7 @@ class GpuCounters:
         return sum(gain_s for gain_s, _ in known) / length if length else None
 
     def end(self) -> GpuSeen:
-        """The window ends; what was seen in it."""
+        """A window ends; what was seen in it, with all ticks since the counters were first read."""
         self._read()
         end = time.monotonic()
         return GpuSeen(self._start, end, tuple(self._ticks), self._unknown, self._source, self._clock)
@@ -253,7 +264,7 @@ class Measure:
             raise
 
     def start(self) -> None:
-        """The window begins."""
+        """A window begins."""
         self._cpu.start()
         if self._gpu is not None:
             self._gpu.start()
@@ -269,8 +280,13 @@ class Measure:
         shares = [self._cpu.held(), None if self._gpu is None else self._gpu.held()]
         return max((share for share in shares if share is not None), default=None)
 
+    def gained_s(self, since: float) -> dict[str, float]:
+        """Give the seconds held since a moment, by device; a device that cannot be read is not in it."""
+        gained = {"cpu": self._cpu.gained_s(since), "gpu": None if self._gpu is None else self._gpu.gained_s(since)}
+        return {device: seconds for device, seconds in gained.items() if seconds is not None}
+
     def end(self) -> tuple[CpuSeen, GpuSeen | None, str | None]:
-        """The window ends: what was seen of the CPU and of the GPU, or why no GPU was read."""
+        """A window ends: what was seen of the CPU and of the GPU, or why no GPU was read."""
         gpu = None if self._gpu is None else self._gpu.end()
         return self._cpu.end(), gpu, self._no_gpu
 

@@ -48,6 +48,7 @@ class Report:
     duty_runs: tuple[DutyRun, ...] = ()
     runner: bool = True  # False: the files alone were judged
     throttles: bool = False  # it declares what earns a duty
+    only: tuple[str, ...] = ()  # patterns of the rules that were chosen; none: all of them
 
     @property
     def ok(self) -> bool | None:
@@ -84,6 +85,7 @@ def document(report: Report) -> dict[str, Any]:
         "report": KIND,
         "module": {"id": report.module_id, "version": report.module_version, "dir": report.directory},
         "kit": report.kit,
+        **({"only": list(report.only)} if report.only else {}),
         "ok": report.ok,
         "exit": report.exit,
         "started": round(report.started, 3),

@@ -7,8 +7,9 @@ is data and a report stays comparable across versions. Reads package data and no
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -24,6 +25,26 @@ class Rule:
     level: Level
     says: str
     source: str
+
+    @property
+    def suite(self) -> str:
+        """The part of the id before its dot: what is judged together."""
+        return self.id.partition(".")[0]
+
+
+def chosen(patterns: Iterable[str]) -> frozenset[str]:
+    """Return the ids that a pattern (`*`, `?`, `[...]`) matches as a whole or by their suite; all without a pattern.
+
+    Raises KeyError with the first pattern that matches nothing.
+    """
+    listed = catalogue().values()
+    found: set[str] = set()
+    for pattern in (asked := list(patterns)):
+        matching = {one.id for one in listed if fnmatchcase(one.id, pattern) or fnmatchcase(one.suite, pattern)}
+        if not matching:
+            raise KeyError(pattern)
+        found |= matching
+    return frozenset(found if asked else catalogue())
 
 
 @cache

@@ -52,7 +52,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One report; `judged` says whether its interval counts."""
+    """One report; `judged` says whether its interval counts for the duty of the window."""
 
     stretch: Stretch
     device: str
@@ -74,9 +74,10 @@ class Timeline:
     """One duty spec's run; moments and stretches count in seconds from the nudge."""
 
     name: str
-    duty: float
+    duty: float  # of the window; others may follow, see `asked`
     limit: float
     burst_limit: float
+    asked: tuple[Stretch, ...]  # each duty from its nudge to the next one
     start_s: float
     end_s: float
     window: tuple[float, float] | None  # None: it never closed
@@ -105,6 +106,7 @@ def timeline(run: DutyRun) -> Timeline | None:
         duty=run.spec.duty,
         limit=limit(run.spec.duty),
         burst_limit=limit(run.spec.duty, BURST_TOLERANCE),
+        asked=tuple(_asked(run, began, end_s)),
         start_s=-BEFORE_S,
         end_s=end_s,
         window=window,
@@ -121,13 +123,23 @@ def _nudged(seen: DutySeen) -> float | None:
     return seen.cpu.start - SETTLE_S  # the window opens when the settling second is over
 
 
+def _asked(run: DutyRun, began: float, end_s: float) -> Iterator[Stretch]:
+    starts = [(0.0, run.spec.duty), *((change.nudged - began, change.duty) for change in run.seen.changes)]
+    for (start_s, duty), (next_s, _) in zip(starts, [*starts[1:], (end_s, 0.0)], strict=True):
+        yield Stretch(start_s, next_s, duty)
+
+
 def _moments(run: DutyRun, began: float, window: tuple[float, float] | None) -> Iterator[Moment]:
     yield Moment(0.0, f"nudge: duty {run.spec.duty:g}")
     if window is not None:
         yield Moment(window[0], "window opens")
         yield Moment(window[1], "window closes")
+    for change in run.seen.changes:
+        yield Moment(change.nudged - began, f"nudge: duty {change.duty:g}")
     if run.seen.ended_s is not None:
         yield Moment(run.seen.ended_s, _ended("ended by itself", run.seen.code))
+    elif run.seen.left_s is not None and window is not None:
+        yield Moment(window[1] + run.seen.left_s, _ended("ended by itself", run.seen.code))
     stop = run.seen.stop
     if stop is not None and stop.nudged is not None:
         yield from _stopped(stop, stop.nudged - began)
@@ -166,12 +178,14 @@ def _series(seen: DutySeen, began: float, window: tuple[float, float] | None, bu
 
 
 def _ticks(seen: DutySeen, device: str) -> tuple[Sequence[Tick], Sequence[bool]]:
-    """The ticks as they are judged, and which of them were read."""
+    """The ticks as they are judged, and which of them were read; a later measure holds those of the earlier ones."""
     if device == "gpu":
-        found = () if seen.gpu is None else seen.gpu.ticks
-        return booked_when_run(found), [tick.gain_s is not None for tick in found]
-    found = () if seen.cpu is None else seen.cpu.ticks
-    return found, [True] * len(found)
+        gpus = [one for one in (seen.gpu, *(change.gpu for change in seen.changes)) if one is not None]
+        read = gpus[-1].ticks if gpus else ()
+        return booked_when_run(read), [tick.gain_s is not None for tick in read]
+    cpus = [one for one in (seen.cpu, *(change.cpu for change in seen.changes)) if one is not None]
+    ticks = cpus[-1].ticks if cpus else ()
+    return ticks, [True] * len(ticks)
 
 
 class _Sums:

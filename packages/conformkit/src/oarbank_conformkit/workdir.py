@@ -5,14 +5,26 @@ A task that its author wrote in a way that cannot be laid out is a `BadFixture`.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from oarbank_agent_check.jobs import workdir
+from oarbank_agent_check.jobs.faults import HostFault
 from oarbank_agent_check.jobs.specs import Task
+from oarbank_conformkit.data_folder import stock
 from oarbank_conformkit.fixtures import Fixtures
+from oarbank_sdk.control import replace_text
+
+LEFT_OUT = ("__pycache__", ".git")
+"""Folders that are no part of a bundle; Python writes the first wherever it may, and does without where it may not."""
+
+COPIED_AT_MOST = 512 << 20
+"""Bytes of a bundle that is copied for a run."""
 
 
 class BadFixture(Exception):
@@ -20,20 +32,81 @@ class BadFixture(Exception):
 
 
 class Scratch(workdir.Scratch):
-    """The directories of one run; a context manager that removes them."""
+    """The directories of one run; a context manager that removes them.
 
-    def __init__(self) -> None:
-        super().__init__("oarbank-conform")
+    `stocked` is a folder whose contents every fresh data directory holds; `name` begins the name of the directory.
+    """
+
+    def __init__(self, stocked: Path | None = None, name: str = "oarbank-conform") -> None:
+        super().__init__(name)
+        self.copied: Path | None = None  # the bundle's copy in here
+        self._stood: dict[str, tuple[int, int, int]] = {}
+        if stocked is not None:
+            try:
+                stock(stocked, self.data)
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
 
     def grant(self, folder: Path, fixtures: Fixtures | None) -> None:
         """Write the files of settings, tools and folders into `folder`."""
         self.write_grants(folder, _grants(fixtures))
 
-    def lay_out(self, spec: Mapping[str, Any], task: Task, fixtures: Fixtures | None) -> None:
+    def lay_out(
+        self, spec: Mapping[str, Any], task: Task, fixtures: Fixtures | None, secrets: Mapping[str, str]
+    ) -> None:
         """Write what an agent writes before it starts a runner. Raises `BadFixture`."""
         self.write_first(spec, _grants(fixtures))
+        if secrets:
+            replace_text(self.secrets_file, json.dumps(secrets) + "\n")
+            self.secrets_file.chmod(0o600)
         for dataset, mount in task.mounts.items():
             self._copy(dataset, mount, fixtures)
+
+    @property
+    def secrets_file(self) -> Path:
+        """Where the runner finds its secrets."""
+        return self.workdir / ".grants" / "secrets.json"
+
+    def copy_bundle(self, bundle: Path) -> Path:
+        """Copy the module's directory beside the workdir, note how it stands there, and return the copy.
+
+        Bytecode that Python keeps is left out, and a bundle over COPIED_AT_MOST bytes is not copied: the bundle itself
+        is returned then. Raises `HostFault`.
+        """
+        try:
+            if _size(bundle) > COPIED_AT_MOST:
+                return bundle
+            copy = self.root / "the bundle"
+            shutil.copytree(bundle, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        except OSError as exc:
+            reason = exc.args[0][0][2] if isinstance(exc, shutil.Error) else exc
+            raise HostFault(f"start: {bundle} must be copied for a run; {reason}. Check its rights.") from None
+        self.copied = copy
+        self._stood = _snapshot(copy)
+        return copy
+
+    def strays(self) -> list[str]:
+        """Return what has been written beside the workdir and the data directory, or into the copied bundle."""
+        known = {self.workdir, self.data, self.copied}
+        beside = [f"{path.name} beside the workdir" for path in sorted(self.root.iterdir()) if path not in known]
+        if self.copied is None:
+            return beside
+        now = _snapshot(self.copied)
+        changed = sorted(name for name in now.keys() | self._stood.keys() if now.get(name) != self._stood.get(name))
+        return beside + [f"{name} in the bundle" for name in changed]
+
+    def holding(self, secrets: Mapping[str, str]) -> list[str]:
+        """Return the names of files in the workdir and the data directory that hold a secret, the granted one aside."""
+        wanted = [text.encode() for text in secrets.values() if text]
+        found = []
+        for folder in (self.workdir, self.data):
+            for path in sorted(folder.rglob("*")):
+                if path != self.secrets_file and path.is_file() and not path.is_symlink():
+                    data = workdir.read_file(path) or b""
+                    if any(text in data for text in wanted):
+                        found.append(str(path.relative_to(folder)))
+        return found
 
     def _copy(self, dataset: str, mount: str, fixtures: Fixtures | None) -> None:
         told = Fixtures("") if fixtures is None else fixtures
@@ -50,4 +123,31 @@ class Scratch(workdir.Scratch):
 def _grants(fixtures: Fixtures | None) -> dict[str, Mapping[str, Any]]:
     told = Fixtures("") if fixtures is None else fixtures
     folders = {name: str(Path(told.folder) / path) for name, path in told.folders.items()}
-    return {"settings": told.settings, "tools": told.tools, "folders": folders}
+    tools = {name: _tool(told.folder, path) for name, path in told.tools.items()}
+    return {"settings": told.settings, "tools": tools, "folders": folders}
+
+
+def _tool(folder: str, path: str) -> str:
+    """A tool's path: beside the fixtures file, else where the system finds such a program, else as it stands."""
+    beside = Path(folder) / path
+    return str(beside) if beside.is_file() else shutil.which(path) or path
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in _files(folder))
+
+
+def _snapshot(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """How each file stands: size, time of the last change of its content and of anything about it."""
+    seen = {}
+    for path in _files(folder):
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            seen[str(path.relative_to(folder))] = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    return seen
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        yield from (Path(at, name) for name in names)

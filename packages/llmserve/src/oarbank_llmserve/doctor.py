@@ -19,6 +19,8 @@ from typing import Any
 
 from oarbank_llmserve import engines
 from oarbank_llmserve.engines import stub
+from oarbank_llmserve.job import Prompt
+from oarbank_llmserve.sampling import PromptSampler
 
 LIMIT_S = 25.0  # for all backends together; an agent waits 60 s
 _MARK = "oarbank-llmserve probe: "
@@ -93,9 +95,9 @@ def probe_here(name: str) -> None:
 
 
 def _check_stub() -> Check:
-    engine = stub.open_engine(engines.Options(None))
-    first = engine.prefill(engine.tokenize("a"), first=True, last=True)
-    found = (first, engine.step(first or 0))
+    engine, sampler = stub.open_engine(engines.Options(None)), PromptSampler(Prompt(text="a"))
+    first = engine.prefill(0, engine.tokenize("a"), first=True, last=sampler) or 0
+    found = (first, *engine.step([engines.Live(0, first, sampler)]))
     return Check("backend stub", found == _STUB_ANSWER, "stand-in, cpu" if found == _STUB_ANSWER else f"said {found}")
 
 

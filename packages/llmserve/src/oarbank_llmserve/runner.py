@@ -1,7 +1,8 @@
 """The runner: one spec in, result.json or failure.json out, steered by control.json meanwhile.
 
 The order matters. SIGTERM is caught first, because the agent sends it right behind a stop; then Control, so that no
-nudge is lost; then the governor, the load (inside a unit), the first phase, the batch; result.json last and at once.
+nudge is lost; then the ledger of what earlier attempts finished, the governor, the load (inside a unit), the first
+phase, the batch; result.json last and at once, and then the ledger goes.
 A refusal writes failure.json before the exit status that it explains. Nothing here decides what a job may hold.
 """
 
@@ -16,14 +17,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from oarbank_llmserve import engines
-from oarbank_llmserve.arguments import OneLineParser
-from oarbank_llmserve.batch import Batch
-from oarbank_llmserve.job import Job, Refusal, backend_for, bad_spec, no_backend, no_model, read_spec
+from oarbank_llmserve import engines, ledger
+from oarbank_llmserve.attempt import Attempt
+from oarbank_llmserve.batch import Batch, Totals
+from oarbank_llmserve.job import SHORT_NAME, Job, Refusal, backend_for, bad_spec, no_backend, no_model
+from oarbank_llmserve.ledger import Ledger
+from oarbank_llmserve.limits import bounded, granted_threads
+from oarbank_llmserve.model_digest import model_digest
 from oarbank_llmserve.models import find_model
+from oarbank_llmserve.oneline import OneLineParser
+from oarbank_llmserve.payload import read_spec
 from oarbank_llmserve.progress import ProgressEvents
 from oarbank_llmserve.result import COMPLETIONS, Spent, envelope, payload
-from oarbank_llmserve.sink import Completion, JsonlSink
+from oarbank_llmserve.sink import JsonlSink
+from oarbank_llmserve.units import Units
 from oarbank_sdk import strictjson
 from oarbank_sdk.control import Control, Stopped, replace_text
 from oarbank_sdk.duty import Duty
@@ -110,78 +117,86 @@ class _Task:
         self._ctl = ctl
         self._workdir = workdir
         self._events = events
+        self._data = os.environ.get("OARBANK_MODULE_DATA") or None
         self._engine: engines.Engine | None = None
+        self._ledger: Ledger | None = None
 
     def run(self, spec: Any, out: str) -> None:
         """From the spec to the result. Raises `Refused`, `Stopped`, `OutOfMemory`."""
-        job = read_spec(spec)
-        if isinstance(job, Refusal):
-            raise Refused(job)
-        name, model = _place(job)
+        job = _bounded(spec)
+        name, model = _place(job, self._data)
         backend = _load_backend(name)
         self._ctl.check()
+        digest = None if model is None else self._digest(model)
+        self._ledger = self._open_ledger(job, name, digest, backend.versions())
         duty = Duty(self._ctl, events=self._events, device=backend.device())
-        options = engines.Options(model, _granted_threads(spec), self._going)
-        with duty.unit("load"):
-            self._engine = self._open(backend, options)
-        result = self._batch(job, self._engine, duty, name, backend)
+        attempt = Attempt(job, self._ledger)
+        if attempt.left:
+            self._engine = self._open(backend, job, model, granted_threads(spec.get("resources")), duty)
+        fields = self._batch(attempt, duty)
         duty.close()
+        effective = {"backend": name, "device": backend.device()}
+        if model is not None:
+            effective["model"] = model.name
+        result = envelope(job, fields, effective, backend.versions(), digest)
         replace_text(out, json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
+        if self._ledger is not None:
+            self._ledger.remove()
 
     def close(self) -> None:
-        """Give the model's memory back."""
+        """Give the model's memory back; the ledger of an unfinished job stays."""
         if self._engine is not None:
             self._engine.close()
+        if self._ledger is not None:
+            self._ledger.close()
 
-    def _open(self, backend: engines.Backend, options: engines.Options) -> engines.Engine:
+    def _digest(self, model: Path) -> str:
         try:
-            return backend.open_engine(options)
-        except engines.LoadStopped:
-            self._ctl.check()
-            raise
-        except engines.BadModel as fault:
+            return model_digest(model, self._data, self._ctl.safe_point)
+        except OSError as fault:
+            raise Refused(no_model(f"model {model.name}: must be readable; {fault.strerror}")) from None
+
+    def _open_ledger(self, job: Job, backend: str, model_sha256: str | None, versions: dict[str, str]) -> Ledger | None:
+        """None in the self-test, which is measured and compared as one run, and without a data directory."""
+        if self._data is None or job.stage == "selftest":
+            return None
+        folder = Path(self._data, ledger.FOLDER)
+        tools = {**versions, SHORT_NAME: job.module_version}
+        path = folder / f"{ledger.key(job, backend, model_sha256, tools)}.jsonl"
+        ledger.clear_old(folder, time.time(), [path])
+        return Ledger(path, len(job.prompts))
+
+    def _open(
+        self, backend: engines.Backend, job: Job, model: Path | None, threads: int | None, duty: Duty
+    ) -> engines.Engine:
+        units = Units(duty, self._ctl, longest_s=job.longest_s)
+        options = engines.Options(model, threads, units.going, job.memory_gb)
+        try:
+            return units.run("load", backend.open_engine, options)
+        except (engines.BadModel, engines.PromptFault) as fault:
             raise Refused(no_model(str(fault))) from None
 
-    def _batch(
-        self, job: Job, engine: engines.Engine, duty: Duty, name: str, backend: engines.Backend
-    ) -> dict[str, Any]:
-        ctl = self._ctl
-        batch = Batch(job, engine, duty, ctl, progress=ProgressEvents(self._events, len(job.prompts)))
-        batch.prepare()
+    def _batch(self, attempt: Attempt, duty: Duty) -> dict[str, Any]:
+        ctl, job = self._ctl, attempt.job
+        progress = ProgressEvents(self._events, len(job.prompts))
+        batch = None
+        if self._engine is not None:
+            batch = Batch(
+                attempt.left_job(), self._engine, duty, ctl,
+                progress=lambda prompts, tokens: progress(prompts + attempt.resumed, tokens),
+            )  # fmt: skip
+            batch.prepare()
         ctl.phase(job.stage)
         began_s, idle_s, paused_s = time.monotonic(), duty.idle_s, ctl.paused_s
-        kept = _Kept(self._workdir / COMPLETIONS, keep=job.stage == "selftest")
-        with kept.sink:
-            totals = batch.run(kept)
-            kept.sink.finish()
+        with JsonlSink(self._workdir / COMPLETIONS, [prompt.id for prompt in job.prompts]) as sink:
+            attempt.begin(sink)
+            own = Totals() if batch is None else batch.run(attempt)
+            sink.finish()
         spent = Spent(time.monotonic() - began_s, duty.idle_s - idle_s, ctl.paused_s - paused_s)
-        if totals.failed == totals.prompts:
-            raise Refused(Refusal("all_failed", 1, f"no prompt was completed; the first: {totals.first_error}"))
-        effective = {"backend": name, "device": backend.device()}
-        if job.model is not None and name != "stub":
-            effective["model"] = job.model
-        fields = payload(totals, spent, kept.sink.digest.hexdigest(), kept.texts)
-        return envelope(job, fields, effective, backend.versions())
-
-    def _going(self) -> bool:
-        try:
-            self._ctl.check()
-        except Stopped:
-            return False
-        return True
-
-
-class _Kept:
-    """The file, and the texts beside it where the result compares them."""
-
-    def __init__(self, path: Path, *, keep: bool) -> None:
-        self.sink = JsonlSink(path)
-        self.texts: list[str] | None = [] if keep else None
-
-    def put(self, completion: Completion) -> None:
-        self.sink.put(completion)
-        if self.texts is not None:
-            self.texts.append(completion.text)
+        if attempt.counts.failed == attempt.counts.prompts:
+            raise Refused(Refusal("all_failed", 1, f"no prompt was completed; the first: {own.first_error}"))
+        digest = sink.digest.hexdigest()
+        return payload(attempt.counts, own, spent, digest, attempt.in_order(), attempt.resumed)
 
 
 def _read(spec: str) -> Any:
@@ -194,13 +209,35 @@ def _read(spec: str) -> Any:
         raise Refused(bad_spec(f"spec: {fault}")) from None
 
 
-def _place(job: Job) -> tuple[str, Path | None]:
+def _bounded(spec: Any) -> Job:
+    """The job, within the agent's grant and the owner's settings."""
+    job = read_spec(spec)
+    if not isinstance(job, Refusal):
+        job = bounded(job, spec.get("resources"), _settings())
+    if isinstance(job, Refusal):
+        raise Refused(job)
+    return job
+
+
+def _settings() -> Any:
+    """The owner's settings; an absent file says nothing."""
+    path = os.environ.get("OARBANK_SETTINGS_FILE")
+    if not path or not os.path.exists(path):
+        return {}
+    try:
+        with open(path, "rb") as file:
+            return strictjson.loads(file.read())
+    except (OSError, strictjson.StrictJSONError) as fault:
+        raise Refused(Refusal("bad_settings", 3, f"settings: {fault}", "host")) from None
+
+
+def _place(job: Job, data: str | None) -> tuple[str, Path | None]:
     """The backend, and the model it opens. A backend that was named and is missing is said before a missing model."""
     if job.backend == "stub":
         return "stub", None
     if job.backend != "auto":
         _load_backend(job.backend)
-    found = find_model(os.environ.get("OARBANK_MODULE_DATA"), job.model or "")
+    found = find_model(data, job.model or "")
     if isinstance(found, Refusal):
         raise Refused(found)
     name = backend_for(job.backend, found.kind)
@@ -214,15 +251,6 @@ def _load_backend(name: str) -> engines.Backend:
         return engines.load(name)
     except engines.NoBackend as fault:
         raise Refused(no_backend(str(fault))) from None
-
-
-def _granted_threads(spec: dict[str, Any]) -> int | None:
-    """The CPUs that the agent granted; None when it says nothing usable."""
-    resources = spec.get("resources")
-    cpu = resources.get("cpu") if isinstance(resources, dict) else None
-    if isinstance(cpu, bool) or not isinstance(cpu, (int, float)):
-        return None
-    return max(int(cpu), 1)
 
 
 def _fail(workdir: str, refusal: Refusal) -> int:

@@ -8,26 +8,38 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from oarbank_llmserve.batch import Totals
 from oarbank_llmserve.result import Spent
 from oarbank_llmserve.sink import Completion
 from oarbank_llmserve.text import printable
+from oarbank_llmserve.usage import UsageError
 
 _REFRESH_S = 0.1
 
 
-class CannotPrint(Exception):
-    """stdout takes no more; the text is one line for a person."""
+class CannotPrint(UsageError):
+    """stdout takes no more."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(line, 3)
 
 
 class Screen:
-    """A sink that prints. `progress` is for the batch."""
+    """A sink that prints, each prompt after those before it. `progress` is for the batch, `figures` for its line.
 
-    def __init__(self, prompts: int, backend: str, device: str) -> None:
+    `to_file`: the completions go to a file, and only what failed is said here.
+    """
+
+    def __init__(self, prompts: int, backend: str, device: str, *, to_file: bool = False) -> None:
+        self.figures: Callable[[int], str] = lambda tokens: f"{tokens} tokens"
         self._prompts = prompts
+        self._to_file = to_file
         self._printed = 0
+        self._early: dict[int, Completion] = {}
+        self._next = 0
         self._next_s = 0.0
         self._bar: Any = None
         if sys.stderr.isatty():
@@ -52,10 +64,18 @@ class Screen:
         self._bar.start()
 
     def put(self, completion: Completion) -> None:
-        """Print it, or on stderr why there is none. Raises `CannotPrint`."""
+        """Print it once those before it are, or on stderr why there is none. Raises `CannotPrint`."""
+        self._early[completion.index] = completion
+        while (ready := self._early.pop(self._next, None)) is not None:
+            self._next += 1
+            self._show(ready)
+
+    def _show(self, completion: Completion) -> None:
         number = completion.index + 1
         if completion.error is not None:
             self._say(f"prompt {number}: {completion.error}. Skipped; the others run on.")
+            return
+        if self._to_file:
             return
         text = f"[{number}] {completion.text}"
         if sys.stdout.isatty():
@@ -77,11 +97,13 @@ class Screen:
         if self._bar is None or now_s < self._next_s:
             return
         self._next_s = now_s + _REFRESH_S
-        self._bar.update(self._row, completed=prompts, tokens=f"{tokens} tokens")
+        self._bar.update(self._row, completed=prompts, tokens=self.figures(tokens))
         self._bar.refresh()
 
     def close(self) -> None:
-        """Take the bar away. Again: nothing."""
+        """Print what waited for others, if they never came, and take the bar away. Again: nothing."""
+        for index in sorted(self._early):
+            self._show(self._early.pop(index))
         bar, self._bar = self._bar, None
         if bar is not None:
             bar.stop()
@@ -97,6 +119,17 @@ class Screen:
             self._bar.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
         else:
             print(text, file=sys.stderr, flush=True)
+
+
+def live(tokens: int, spent: Spent, busy_s: float) -> str:
+    """The bar's line: tokens, their rate without the idle, the share held."""
+    rate, held = spent.rate(tokens), spent.held(busy_s)
+    parts = [f"{tokens} tokens"]
+    if rate is not None:
+        parts.append(f"{rate:.1f}/s")
+    if held is not None:
+        parts.append(f"held {held:.2f}")
+    return ", ".join(parts)
 
 
 def closing(totals: Totals, spent: Spent, duty: float | None) -> str:

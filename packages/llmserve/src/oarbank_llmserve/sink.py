@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,9 +26,10 @@ class Completion:
     finish: str  # end (the model's), stop (a stop string), length (max_tokens), context (the model is full), error
     error: str | None = None
 
-    def line(self) -> bytes:
-        """The JSON line, with its line feed."""
-        fields = {
+    def line(self, named: str | int | None = None) -> bytes:
+        """The JSON line, with its line feed; `named` is the caller's id, where there is one."""
+        fields: dict[str, str | int] = {} if named is None else {"id": named}
+        fields |= {
             "index": self.index,
             "text": self.text,
             "tokens": self.tokens,
@@ -40,13 +42,14 @@ class Completion:
 
 
 class JsonlSink:
-    """Writes `path`; completions may come in any order, each index once, from 0."""
+    """Writes `path`; completions may come in any order, each index once, from 0. `ids` are the prompts'."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ids: Sequence[str | int | None] = ()) -> None:
         self.digest = hashlib.sha256()  # of the bytes written
         self.path = path
         self._part = path.with_name(f"{path.name}.part")
         self._file = self._part.open("wb")
+        self._ids = ids
         self._early: dict[int, Completion] = {}
         self._next = 0
 
@@ -54,7 +57,7 @@ class JsonlSink:
         """Write it, or hold it until those before it came. OSError when the disk is full."""
         self._early[completion.index] = completion
         while (ready := self._early.pop(self._next, None)) is not None:
-            line = ready.line()
+            line = ready.line(self._ids[ready.index] if self._ids else None)
             self._file.write(line)
             self.digest.update(line)
             self._next += 1

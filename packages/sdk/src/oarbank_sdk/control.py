@@ -350,7 +350,7 @@ class _EventNudges:
     """Windows: an auto-reset event that the agent sets; its handle is inherited, and told in decimal.
 
     Without a handle the first document is all there ever is. `kernel32` needs WaitForSingleObject and SetEvent.
-    Never run on a real Windows machine: the tests use a fake of the two calls.
+    Never run: Windows; tested with a fake of the two calls.
     """
 
     _SIGNALLED, _FAILED, _FOREVER = 0, 0xFFFFFFFF, 0xFFFFFFFF

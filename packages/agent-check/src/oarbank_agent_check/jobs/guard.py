@@ -7,6 +7,8 @@ starter is gone for whatever reason (kill -9 included), ends every process that 
 On Linux it is the subreaper of what it starts, so a child that detaches itself becomes its own child and is found; the
 starter's own process stays as it was. Elsewhere only the runner's process group can be followed. It must never outlive
 its starter.
+
+Never run: macOS; tested on Linux, where a subreaper does more.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ stdin, the environment it is given and nothing else. Between its starter, this p
 bounded memory.
 
 It must never judge: how the runner ended is handed on as a fact. POSIX only; elsewhere starting is a `HostFault`.
+
+Never run: macOS; tested on Linux.
 """
 
 from __future__ import annotations

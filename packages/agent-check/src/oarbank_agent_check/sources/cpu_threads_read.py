@@ -3,6 +3,9 @@
 Linux: the CPU clock of a process (one system call, ended threads included) says whether anything ran at all; only
 then are its threads listed and their `schedstat` read. Elsewhere psutil gives what the system has, and `clock` says
 which clock that is. It decides nothing: what cannot be read is handed on as `Unknown` with the reason.
+
+Never run: macOS; psutil's readings are tested on Linux.
+Never run: Windows; psutil's readings are tested on Linux.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Decides which lines are time, to which client they belong, and where a driver tells nothing: then the answer is
 `Unknown` with what to do, or the source that must be asked instead. It takes any bytes. Engine names are an open set
 and are matched whole, never by a prefix: `drm-engine-capacity-NAME` is a count, `drm-total-REGION` is memory. Pure.
+
+Never run: AMD, Intel and Arm GPUs; tested on published readings.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@ Only the job's own processes are looked at: their descriptors are asked for thei
 GPU are read, so the cost grows with the job and not with the machine. A process that has not run since it was looked
 at holds what it held, and is not searched again; its counters are read all the same. A sleeping xe device is left
 asleep as long as nobody used it: reading would wake it. What can't be read is handed on as `Unknown`, a process that
-ended as gone. Never run on a machine with a GPU: tested on a made /proc.
+ended as gone.
+
+Never run: AMD, Intel and Arm GPUs; tested on a made /proc.
 """
 
 from __future__ import annotations

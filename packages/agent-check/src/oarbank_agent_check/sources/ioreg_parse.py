@@ -3,8 +3,9 @@
 Decides whose a client is and what its counter says. A client names its process in `IOUserClientCreator` ("pid N,
 name") and its time in `AppUsage[].accumulatedGPUTime`, in nanoseconds; older machines carry `accumulatedGPUTime` as a
 plain property. A client that closes takes its counter along, so each is its own counter, by registry id. The keys are
-undocumented and have changed before: what can't be understood is unknown, never 0. Never run on a real Mac: written
-from published readings. Pure.
+undocumented and have changed before: what can't be understood is unknown, never 0. Pure.
+
+Never run: macOS; tested on published readings.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 Through ctypes on IOKit and CoreFoundation, about 2 ms for a walk; where that fails, the program `ioreg` is started.
 The clients are children of the accelerators in the service plane: they aren't registered, so matching their class
 finds nothing. No root and no entitlement is needed, for other users' processes neither. It decides nothing:
-`ioreg_parse` does. Never run on a real Mac: written from published code, tested against a scripted library.
+`ioreg_parse` does.
+
+Never run: macOS; written from published code, tested against a scripted library.
 """
 
 from __future__ import annotations

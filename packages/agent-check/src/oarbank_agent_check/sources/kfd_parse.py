@@ -4,6 +4,8 @@ ROCm hands work to the device through queues of its own, which no counter of tim
 used the device for an unknown time, whatever else reads 0. What the copy engines did is known (`sdma_GPU`, in us) and
 handed over besides. `cu_occupancy` is a snapshot, not time, and is not read. A process that is listed without queues
 has only opened the device: a known zero. Pure.
+
+Never run: AMD GPUs with ROCm; tested on published readings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Reads /sys/class/kfd/kfd/proc/PID, where the kernel tells of ROCm processes: a few small files for each of them.
 
-The file of this source that touches Linux. Never run on a machine with ROCm: tested on a made /sys.
+The file of this source that touches Linux.
+
+Never run: AMD GPUs with ROCm; tested on a made /sys.
 """
 
 from __future__ import annotations

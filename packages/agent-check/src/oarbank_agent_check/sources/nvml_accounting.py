@@ -2,7 +2,9 @@
 
 `sumGpuUtil` adds up percent * 100 of each sample, so it counts in ten thousandths of a sample; a sample lasts as long
 as the interval divided by the samples that fell into it (the driver's timer runs about once a second). Only where the
-owner has switched accounting on: nothing here ever does. Never run on real hardware. Pure.
+owner has switched accounting on: nothing here ever does. Pure.
+
+Never run: NVIDIA GPUs; tested on made statistics.
 """
 
 from __future__ import annotations

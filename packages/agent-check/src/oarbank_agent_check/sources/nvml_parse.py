@@ -4,7 +4,9 @@ Decides what one call on one GPU adds to what was known. A row is a process's me
 stamp that was asked for, so its time is that percent of the window from the largest stamp known to the largest stamp
 of this call, over all processes of the GPU. Rows that can't be true move nothing: percent above 100, a process
 without a context, a stamp far ahead. "Not found" is a known zero. The result rests on few samples and carries bounds
-(`point_samples`). Stamps are only compared with stamps, never with a clock. Never run on real hardware. Pure.
+(`point_samples`). Stamps are only compared with stamps, never with a clock. Pure.
+
+Never run: NVIDIA GPUs; tested on published readings.
 """
 
 from __future__ import annotations

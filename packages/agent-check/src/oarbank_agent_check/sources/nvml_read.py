@@ -2,7 +2,10 @@
 
 It decides nothing: every answer goes to `nvml_parse`, and what the driver can't tell is unknown with a reason. It
 never changes a setting: accounting mode is used where the owner switched it on. On Windows NVML tells no time of
-processes, so only GPUs in TCC mode are looked at, which Windows' own counters don't show. Never run on real hardware.
+processes, so only GPUs in TCC mode are looked at, which Windows' own counters don't show.
+
+Never run: NVIDIA GPUs; tested against a scripted NVML.
+Never run: Windows; tested against a scripted NVML.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@ r"""Windows' performance counters `\GPU Engine(*)\Running Time`: raw values turn
 Decides whose an instance is, and which values count. An instance is one engine of one adapter in one process, named
 `pid_P_luid_0xHI_0xLO_phys_N_eng_E_engtype_TYPE`; its raw value is the running time since the process opened the
 engine, in units of 100 ns. Types are never filtered: new ones appear. Raw `Utilization Percentage` is the same time.
-Never run on real Windows: written from documentation and published readings. Pure.
+Pure.
+
+Never run: Windows; written from documentation, tested on published readings.
 """
 
 from __future__ import annotations

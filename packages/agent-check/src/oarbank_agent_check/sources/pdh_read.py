@@ -2,7 +2,9 @@ r"""Reads Windows' performance counters through pdh.dll; the source's one file t
 
 One query with one wildcard counter, `\GPU Engine(*)\Running Time` by its English name, stays open: each collection
 gives every instance there is, new processes included. Raw values need no second collection. It decides nothing:
-`pdh_parse` does. Never run on real Windows: written from documentation, tested against a scripted library.
+`pdh_parse` does.
+
+Never run: Windows; written from documentation, tested against a scripted library.
 """
 
 from __future__ import annotations

@@ -11,13 +11,10 @@ from oarbank_conformkit.judge.run import crashed, how_it_ended
 from oarbank_sdk.contracts.judge import judge
 from oarbank_sdk.events import doctor_line
 
-LIMIT_S = 120.0
-"""How long a doctor may take here (runner protocol); an agent gives it 60 s."""
-
 PROTOCOL = 1
 
 _NAMES = {
-    "doctor.exit": "doctor: exits 0 within 120 s",
+    "doctor.exit": "doctor: exits 0 in time",
     "doctor.document": "doctor: its last line is a runner-doctor-1 document",
     "doctor.protocol": "doctor: supports runner protocol 1",
     "doctor.platform": "doctor: names the platform it was told",
@@ -31,6 +28,8 @@ def judge_doctor(seen: RunSeen, platform: str) -> list[Check]:
     if crashed(seen) and not seen.stdout.strip():
         why = "it printed nothing, so protocol, platform and health are not known either"
         return [*checks, _check("doctor.document", "unknown", why)]
+    if seen.exit is None and not seen.stdout.strip():
+        return [*checks, _check("doctor.document", "unknown", "it had printed nothing when it was ended")]
     verdict = judge("runner-doctor-1", doctor_line(seen.stdout))
     if not verdict.valid:
         what = "no line at all" if not seen.stdout.strip() else verdict.faults[0].line("")

@@ -19,6 +19,7 @@ def judge_bundle(bundle: Bundle) -> list[Check]:
     """Return the checks of everything that can be read without starting the runner."""
     checks = [_valid(bundle), *_advice(bundle)]
     if bundle.module is not None:
+        checks += [_programs(bundle), *_gpu_use(bundle.module)]
         checks += _goldens(bundle, bundle.module)
     if bundle.fixtures is not None:
         checks += _fixtures(bundle.fixtures)
@@ -50,6 +51,28 @@ def _advice(bundle: Bundle) -> Iterator[Check]:
             "Write it, or take the key out."
         )
         yield _check("manifest.result_schema", "the schema of the results is there", "warn", detail)
+    for fault in bundle.missing_params:
+        yield _check("manifest.operations", "schemas of operations are there", "warn", f"{fault}. Write it.")
+
+
+def _programs(bundle: Bundle) -> Check:
+    name = "programs that the manifest starts are there"
+    if bundle.missing_programs:
+        return _check("manifest.programs", name, "fail", sentence("; ".join(bundle.missing_programs)) + " Correct it.")
+    return _check("manifest.programs", name, "pass", "")
+
+
+def _gpu_use(module: Module) -> Iterator[Check]:
+    if "cooperative_throttle" in module.capabilities:
+        name = "cooperative_throttle goes with the use of a GPU"
+        if module.throttles:
+            yield _check("manifest.gpu_use", name, "pass", module.gpu_use)
+        else:
+            detail = (
+                '/runner/gpu/use: must be shared or exclusive to earn a duty; found "none". '
+                "Say so, or leave it if threads alone are meant."
+            )
+            yield _check("manifest.gpu_use", name, "warn", detail)
 
 
 def _goldens(bundle: Bundle, module: Module) -> Iterator[Check]:

@@ -1,4 +1,7 @@
-"""Judge the runs of a golden: how it ended, what it left, whether its digest is the expected one. Pure."""
+"""Judge the first run of a golden: how it ended, what it left, whether its digest is the expected one. Pure.
+
+What other runs are compared by is here too: the payload of a result, its digest, and how a run ended in words.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,24 @@ def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Ch
         name = f"golden {golden.name}: digest is the expected one"
         return [*checks, _check("golden.digest", name, "unknown", "there is no valid result to hash")], None
     checks.append(_check("golden.result", name, "pass", ""))
+    checks.append(_whole(golden, seen))
     digest, fault = payload_digest(module, payload)
     return [*checks, _digest(module, golden, payload, digest, fault)], digest
 
 
-def judge_repeat(module: Module, golden: Golden, first: str | None, seen: RunSeen | None, locale: str) -> Check:
-    """Return the check of the second run, which there is none of where the first gave no digest."""
-    name = f"golden {golden.name}: same digest under {locale}"
-    if first is None or seen is None:
-        return _check("golden.repeat", name, "unknown", "the first run gave no digest to compare with")
+def compared(module: Module, first: str | None, seen: RunSeen) -> tuple[Status, str]:
+    """Say whether a later run of the same task gave the first run's digest, and why not."""
+    if first is None:
+        return "unknown", "the first run gave no digest to compare with"
     if seen.exit != 0:
-        return _check("golden.repeat", name, "fail", f"must exit 0 as the first run did; {how_it_ended(seen)}")
+        return "fail", f"must exit 0 as the first run did; {how_it_ended(seen)}"
     payload, fault = result_payload(module, seen)
     second, fault = (None, fault) if payload is None else payload_digest(module, payload)
     if second is None:
-        return _check("golden.repeat", name, "fail", fault)
+        return "fail", fault
     if second == first:
-        return _check("golden.repeat", name, "pass", f"{first[:12]}... twice")
-    return _check("golden.repeat", name, "fail", f"must be the first run's {first}; found {second}")
+        return "pass", f"{first[:12]}... again"
+    return "fail", f"must be the first run's {first}; found {second}"
 
 
 def crashed(seen: RunSeen) -> bool:
@@ -88,6 +91,12 @@ def _one_line(text: str) -> str:
 
 def result_payload(module: Module, seen: RunSeen) -> tuple[Mapping[str, Any] | None, str]:
     """Return the payload of a valid result.json, or None and what is wrong."""
+    document, fault = result_document(module, seen)
+    return (None, fault) if document is None else (document["payload"], "")
+
+
+def result_document(module: Module, seen: RunSeen) -> tuple[Mapping[str, Any] | None, str]:
+    """Return a valid result.json, or None and what is wrong."""
     if seen.result is None:
         words = own_words(seen.failure, seen.stderr) if seen.exit == 0 else ""  # another exit has told them already
         return None, f"must be there; found no result.json{words}"
@@ -103,7 +112,7 @@ def result_payload(module: Module, seen: RunSeen) -> tuple[Mapping[str, Any] | N
     if seen.missing_files:
         name = found(seen.missing_files[0])
         return None, f"result.json: /artifacts: local must be a regular file in the workdir; found none at {name}"
-    return verdict.value["payload"], ""
+    return verdict.value, ""
 
 
 def payload_digest(module: Module, payload: Mapping[str, Any]) -> tuple[str | None, str]:
@@ -128,6 +137,14 @@ def _exit(golden: Golden, seen: RunSeen) -> Check:
     if seen.exit == 0:
         return _check("golden.exit", name, "pass", f"after {seen.took_s:.1f} s")
     return _check("golden.exit", name, "fail", f"must exit 0; {how_it_ended(seen)}")
+
+
+def _whole(golden: Golden, seen: RunSeen) -> Check:
+    name = f"golden {golden.name}: result.json appears whole"
+    if seen.torn is None:
+        return _check("golden.whole", name, "pass", "")
+    advice = "Write another file beside it and rename that (replace_text does it)."
+    return _check("golden.whole", name, "fail", f"must never be seen in part; found {seen.torn}. {advice}")
 
 
 def _digest(module: Module, golden: Golden, payload: Mapping[str, Any], digest: str | None, fault: str) -> Check:

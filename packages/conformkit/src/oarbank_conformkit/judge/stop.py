@@ -22,6 +22,9 @@ ACKNOWLEDGE_S = 2.0
 STOPPED_CODE = 75
 """Exit status of a runner that was stopped before it had a result."""
 
+BUSY: dict[str, object] = {"machine_busy": True}
+"""In the evidence of a check that could not be told because the machine was busy: another run may tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
@@ -70,9 +73,10 @@ def judge_duty_stop(title: str, seen: StopSeen) -> Check:
     order: list[Status] = ["fail", "unknown", "skip", "pass"]
     both = sorted((acknowledged(seen), ended(seen)), key=lambda answer: order.index(answer.status))
     detail = "; ".join(answer.detail for answer in both) if both[0].status == "pass" else both[0].detail
-    return check(
-        "runner", "duty.stop", f"{title}: stops while holding the duty", both[0].status, detail, _evidence(seen)
-    )
+    evidence = _evidence(seen)
+    if both[0].status == "unknown" and seen.outcome != "no_phase":
+        evidence |= BUSY
+    return check("runner", "duty.stop", f"{title}: stops while holding the duty", both[0].status, detail, evidence)
 
 
 def acknowledged(seen: StopSeen) -> _Answer:

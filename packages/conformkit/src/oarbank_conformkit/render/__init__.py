@@ -1,1 +1,1 @@
-"""A report as text or JSON: pure functions from values to text."""
+"""A report as text, JSON, JUnit XML or a page: pure functions from values to text."""

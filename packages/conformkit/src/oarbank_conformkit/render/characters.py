@@ -10,12 +10,12 @@ from __future__ import annotations
 import html
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
+_TURNS = (0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_NEVER = (*range(0x80, 0xA0), 0x2028, 0x2029, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF)
 _SIGNS = (
     {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
     | {0x7F: "\N{SYMBOL FOR DELETE}"}
-    | {code: _REPLACED for code in (*range(0x80, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF)}
-    | {code: _REPLACED for code in (0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-    | {code: _REPLACED for code in range(0xD800, 0xE000)}
+    | dict.fromkeys((*_TURNS, *_NEVER), _REPLACED)
 )
 
 

@@ -37,9 +37,7 @@ def render(report: Report) -> str:
 def _suite(report: Report, suite: str, checks: Sequence[Check]) -> Iterator[str]:
     times = list(_times(checks))
     started = datetime.fromtimestamp(report.started, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    yield (
-        f'  <testsuite name="{escaped(suite)}" {_totals(checks)} time="{sum(times):.3f}" timestamp="{started}">'
-    )
+    yield f'  <testsuite name="{escaped(suite)}" {_totals(checks)} time="{sum(times):.3f}" timestamp="{started}">'
     yield "    <properties>"
     for key, value in _properties(report).items():
         yield f'      <property name="{key}" value="{escaped(value)}"/>'

@@ -18,21 +18,20 @@ COLOURS = f":root{{color-scheme:light dark;{_LIGHT}}}@media(prefers-color-scheme
 
 PICTURE = """
 .timeline{font:11px system-ui,sans-serif;fill:var(--text);display:block}
-.timeline .quiet{fill:var(--quiet)}
+.timeline .axis{fill:var(--quiet)}
 .timeline .ground{fill:var(--ground)}
 .timeline .window{fill:var(--panel)}
 .timeline line{stroke-width:1}
 .timeline .grid{stroke:var(--rule)}
 .timeline .moment{stroke:var(--quiet);stroke-dasharray:1 2}
-.timeline .asked{stroke:var(--quiet);stroke-width:1.5}
+.timeline .asked{stroke:var(--text);stroke-width:1.25}
 .timeline .limit{stroke:var(--fail);stroke-width:1.5}
 .timeline .burst{stroke:var(--fail);stroke-width:1;stroke-dasharray:5 3}
-.timeline text.over{fill:var(--fail)}
 .timeline .bar{fill:var(--bar)}
 .timeline .bar.second{fill:var(--bar2)}
 .timeline .mean{stroke:var(--mean);stroke-width:2.5;stroke-linecap:round}
 .timeline .mean.second{stroke:var(--mean2)}
-.timeline .told{stroke:var(--told);stroke-width:3.5}
+.timeline .told{stroke:var(--told);stroke-width:5}
 .timeline .told.unjudged{stroke-width:1.5;stroke-dasharray:3 3}
 """
 
@@ -63,7 +62,7 @@ ul{list-style:none;margin:0;padding:0}
 .said{white-space:pre-wrap;margin:.125rem 0}
 details{margin:.25rem 0}
 summary{cursor:pointer;color:var(--quiet);font-size:.875rem}
-dl{display:grid;grid-template-columns:minmax(6rem,auto) 1fr;gap:.125rem .75rem;margin:.5rem 0;font-size:.875rem}
+dl{display:grid;grid-template-columns:fit-content(40%) 1fr;gap:.125rem .75rem;margin:.5rem 0;font-size:.875rem}
 dt{color:var(--quiet)}
 dd{margin:0;min-width:0;font-variant-numeric:tabular-nums}
 .timeline{width:100%}

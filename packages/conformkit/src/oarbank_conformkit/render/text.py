@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping
 
 from oarbank_conformkit.checks import Check, Status
+from oarbank_conformkit.render.characters import visible
 from oarbank_conformkit.report import Report, counts
 
 MARKS: Mapping[Status, str] = {"pass": "pass", "fail": "FAIL", "unknown": "????", "skip": "skip", "warn": "warn"}
@@ -21,7 +22,7 @@ DETAIL_WIDTH = 100
 """Characters of a line of detail, its indent included."""
 
 _INDENT = " " * (4 + 1 + SUITE_WIDTH + 1)
-_WORDS: Mapping[Status, str] = {
+WORDS: Mapping[Status, str] = {
     "pass": "passed",
     "fail": "failed",
     "unknown": "unknown",
@@ -36,9 +37,9 @@ def check_lines(one: Check, *, colour: bool = False) -> str:
     mark = MARKS[one.status]
     if colour:
         mark = f"\x1b[{_COLOURS[one.status]}m{mark}\x1b[0m"
-    lines = [f"{mark} {one.suite:<{SUITE_WIDTH}} {one.name}"]
+    lines = [f"{mark} {one.suite:<{SUITE_WIDTH}} {' '.join(visible(one.name).split())}"]
     if one.detail and (one.status != "pass" or one.rule.startswith("duty.")):
-        for line in one.detail.splitlines():
+        for line in visible(one.detail).splitlines():
             lines += textwrap.wrap(
                 line, DETAIL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
             )
@@ -48,9 +49,9 @@ def check_lines(one: Check, *, colour: bool = False) -> str:
 def summary(report: Report) -> str:
     """Return the last lines: the counts, the time, and what they come to; ends in LF."""
     numbers = counts(report.checks)
-    listed = ", ".join(f"{numbers[status]} {_WORDS[status]}" for status in MARKS)
+    listed = ", ".join(f"{numbers[status]} {WORDS[status]}" for status in MARKS)
     listed = listed.removesuffix("s") if numbers["warn"] == 1 else listed
-    return f"\n{listed} in {report.took_s:.1f} s: {_verdict(report)}\n"
+    return f"\n{listed} in {report.took_s:.1f} s: {verdict(report)}\n"
 
 
 def render(report: Report, *, colour: bool = False) -> str:
@@ -58,12 +59,15 @@ def render(report: Report, *, colour: bool = False) -> str:
     return "".join(check_lines(one, colour=colour) for one in report.checks) + summary(report)
 
 
-def _verdict(report: Report) -> str:
-    who = f"{report.module_id} {report.module_version}" if report.module_id else report.directory
+def verdict(report: Report) -> str:
+    """Return what the checks come to, in words, and no more than was judged."""
+    who = visible(f"{report.module_id} {report.module_version}" if report.module_id else report.directory)
     if report.ok is None:
         return f"could not tell whether {who} conforms"
     if not report.ok:
         return f"{who} does not conform"
+    if report.only:
+        return f"{who}: the chosen rules hold; the others were not judged"
     if not report.runner:
         return f"{who}: the files keep their contracts; the runner was not judged"
     return f"{who} conforms; no duty was measured" if report.throttles and not report.duty_runs else f"{who} conforms"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from oarbank_conformkit.judge.duty import limit
 from oarbank_conformkit.render import style
 from oarbank_conformkit.render.characters import escaped
 from oarbank_conformkit.timeline import Moment, Series, Timeline
@@ -24,6 +26,7 @@ ALONE_PX = 780
 MOST_TOLD = 300
 """More reports than these are not drawn; the report lists them all."""
 
+_SCALES = ((0.25, 0.05), (0.5, 0.1), (0.75, 0.25), (1.0, 0.25), (1.5, 0.5), (2.0, 0.5), (4.0, 1.0))
 _STEPS_S = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)
 
 
@@ -35,6 +38,7 @@ class _Plot:
     end_s: float
     top_px: float
     most: float  # share at the top
+    step: float  # share between two lines across
 
     def x(self, at_s: float) -> float:
         """Per cent of the width."""
@@ -56,7 +60,7 @@ def svg(found: Timeline, ident: str, *, alone: bool = False) -> str:
     It has a title and a description that say in words what it shows.
     """
     lanes = _lanes(found)
-    plot = _Plot(found.start_s, found.end_s, max(lane for lane, _, _ in lanes) * LANE_PX + 24.0, _most(found))
+    plot = _Plot(found.start_s, found.end_s, max(lane for lane, _, _ in lanes) * LANE_PX + 28.0, *_most(found))
     legend = _legend(found)
     height = plot.bottom_px + 38 + 17 * ((len(legend) + 1) // 2)
     size = f'width="{ALONE_PX}" height="{height:g}" viewBox="0 0 {ALONE_PX} {height:g}"'
@@ -69,11 +73,13 @@ def svg(found: Timeline, ident: str, *, alone: bool = False) -> str:
         f"<style>{style.COLOURS}{style.PICTURE}</style>" if alone else "",
         '<rect class="ground" width="100%" height="100%"/>' if alone else "",
         *_background(plot, found),
-        *_measured(plot, found.series),
+        *_bars(plot, found.series),
+        *_limits(plot, found),
         *_told(plot, found),
-        *_lines(plot, found),
+        *_means(plot, found.series),
+        *_asked(plot, found),
         *_moments(plot, lanes),
-        *legend_rows(legend, plot.bottom_px + 38),
+        *_legend_rows(legend, plot.bottom_px + 38),
         "</svg>",
     ]
     return "\n".join(part for part in parts if part)
@@ -95,13 +101,14 @@ def words(found: Timeline) -> str:
     return " ".join([asked, *(shares or ["Nothing was measured."]), reported, f"Moments: {moments}."])
 
 
-def _most(found: Timeline) -> float:
+def _most(found: Timeline) -> tuple[float, float]:
+    """The share at the top of the plot, and the one between two lines across it."""
     highest = max(
-        [found.burst_limit, found.duty]
+        [found.burst_limit, *(limit(one.share) for one in found.asked)]
         + [one.stretch.share for one in found.told]
         + [bar.share for one in found.series for bar in one.bars]
     )
-    return next((top for top in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0) if highest <= top * 0.98), highest * 1.05)
+    return next((scale for scale in _SCALES if highest <= scale[0] * 0.98), (highest * 1.05, highest * 1.05 / 4))
 
 
 # ---- the plot -----------------------------------------------------------------------------------------
@@ -111,29 +118,33 @@ def _background(plot: _Plot, found: Timeline) -> Iterator[str]:
     if found.window is not None:
         left, right = map(plot.x, found.window)
         yield _rect("window", left, right, plot.top_px, plot.bottom_px)
-    for quarter in range(5):
-        share = plot.most * quarter / 4
+    yield f'<text class="axis" x="0" y="{plot.top_px - 12:g}">share</text>'
+    for number in range(round(plot.most / plot.step) + 1):
+        share = number * plot.step
         y = plot.y(share)
         yield _line("grid", LEFT, RIGHT, y, y)
-        yield f'<text class="quiet" x="{LEFT - 1}%" y="{y + 4:g}" text-anchor="end">{_short(share)}</text>'
+        yield f'<text class="axis" x="{LEFT - 1}%" y="{y + 4:g}" text-anchor="end">{_short(share)}</text>'
     length = plot.end_s - plot.start_s
     step = next((step for step in _STEPS_S if length / step <= 8), length)
     number = 0
     while number * step <= plot.end_s:
         x, y = plot.x(number * step), plot.bottom_px + 15
-        yield f'<text class="quiet" x="{x}%" y="{y:g}" text-anchor="middle">{number * step:g} s</text>'
+        yield f'<text class="axis" x="{x}%" y="{y:g}" text-anchor="middle">{number * step:g} s</text>'
         number += 1
 
 
-def _measured(plot: _Plot, series: Sequence[Series]) -> Iterator[str]:
+def _bars(plot: _Plot, series: Sequence[Series]) -> Iterator[str]:
     for place, one in enumerate(series):
         for bar in one.bars:
             left, right = plot.x(bar.start_s), plot.x(bar.end_s)
             if right > left:
                 yield _rect(_kind("bar", place), left, right, plot.y(bar.share), plot.bottom_px)
+
+
+def _means(plot: _Plot, series: Sequence[Series]) -> Iterator[str]:
     for place, one in enumerate(series):
         means = one.means if len(one.means) > 1 else one.means * 2  # a single one shows as a dot
-        for (at_s, share), (next_s, next_share) in zip(means, means[1:], strict=False):
+        for (at_s, share), (next_s, next_share) in pairwise(means):
             yield _line(_kind("mean", place), plot.x(at_s), plot.x(next_s), plot.y(share), plot.y(next_share))
 
 
@@ -151,9 +162,19 @@ def _told(plot: _Plot, found: Timeline) -> Iterator[str]:
         yield _line(kind, right, right, y - 4, y + 4)
 
 
-def _lines(plot: _Plot, found: Timeline) -> Iterator[str]:
-    for kind, share in (("asked", found.duty), ("limit", found.limit), ("burst", found.burst_limit)):
-        yield _line(kind, LEFT, RIGHT, plot.y(share), plot.y(share))
+def _asked(plot: _Plot, found: Timeline) -> Iterator[str]:
+    """Thin, and on top: what was reported is thick and lies just below it where all is well."""
+    for one in found.asked:
+        yield _line("asked", plot.x(one.start_s), plot.x(one.end_s), plot.y(one.share), plot.y(one.share))
+
+
+def _limits(plot: _Plot, found: Timeline) -> Iterator[str]:
+    for one in found.asked:
+        y = plot.y(limit(one.share))
+        yield _line("limit", plot.x(one.start_s), plot.x(one.end_s), y, y)
+    if found.window is not None:
+        left, right = map(plot.x, found.window)
+        yield _line("burst", left, right, plot.y(found.burst_limit), plot.y(found.burst_limit))
 
 
 def _moments(plot: _Plot, lanes: list[tuple[int, bool, Moment]]) -> Iterator[str]:
@@ -182,8 +203,10 @@ def _lanes(found: Timeline) -> list[tuple[int, bool, Moment]]:
 
 
 def _legend(found: Timeline) -> list[tuple[str, str]]:
-    rows = [("asked", f"asked {found.duty:g}"), ("told", "reported")]
-    rows += [("limit", f"at most {found.limit:g}"), ("burst", f"at most {found.burst_limit:g} in any 2 s")]
+    asked = " or ".join(dict.fromkeys(f"{one.share:g}" for one in found.asked))
+    rows = [("asked", f"asked {asked}"), ("told", "reported")]
+    limits = " or ".join(dict.fromkeys(f"{limit(one.share):g}" for one in found.asked))
+    rows += [("limit", f"at most {limits}"), ("burst", f"at most {found.burst_limit:g} in any 2 s")]
     for place, one in enumerate(found.series):
         which = "" if len(found.series) == 1 else f", {one.device}"
         rows.append((_kind("bar", place), f"measured{which}, each {found.bucket_s:.2g} s"))
@@ -191,7 +214,7 @@ def _legend(found: Timeline) -> list[tuple[str, str]]:
     return rows
 
 
-def legend_rows(legend: list[tuple[str, str]], top_px: float) -> Iterator[str]:
+def _legend_rows(legend: list[tuple[str, str]], top_px: float) -> Iterator[str]:
     """Give the legend in two columns."""
     for place, (kind, says) in enumerate(legend):
         x, y = LEFT + 46 * (place % 2), top_px + 17 * (place // 2)

@@ -1,65 +1,82 @@
-"""Run a golden: once for its digest, once more under another locale, and once to be stopped."""
+"""Run a golden: once for its digest, once more to be stopped.
+
+The first run is watched for a result.json that appears in halves. What it came to is kept for the suites that compare
+with it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from dataclasses import replace
 
-from oarbank_agent_check.jobs.environment import LOCALES
-from oarbank_agent_check.jobs.runner_process import StartRefused
-from oarbank_conformkit.checks import Check, check, timed
+from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
+from oarbank_conformkit.checks import check, timed
 from oarbank_conformkit.evidence import RunSeen, StopSeen
-from oarbank_conformkit.judge.run import crashed, judge_golden, judge_repeat
+from oarbank_conformkit.judge.run import crashed, judge_golden
 from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result
-from oarbank_conformkit.plan import GoldenStep
-from oarbank_conformkit.suites.bench import Bench, finished, first_phase
+from oarbank_conformkit.steps import GoldenStep, StopStep
+from oarbank_conformkit.suites.bench import POLL_S, Bench, finished, first_phase
+from oarbank_conformkit.suites.outcome import Outcome
 from oarbank_conformkit.suites.stop import lasted, stop
-from oarbank_conformkit.workdir import BadFixture
+from oarbank_conformkit.workdir import BadFixture, Scratch
+from oarbank_sdk import strictjson
 
 
-def run(bench: Bench, step: GoldenStep) -> Generator[Check, None, str | None]:
-    """Give the golden's checks, run by run; at the end, why no other step can run, or None."""
-    try:
-        return (yield from _runs(bench, step))
-    except BadFixture as exc:
-        yield check("runner", "fixture.entry", f"{step.title}: fixture", "fail", str(exc))
-        return None
-
-
-def _runs(bench: Bench, step: GoldenStep) -> Generator[Check, None, str | None]:
-    bench.live(f"{step.title}: first run")
+def run(bench: Bench, step: GoldenStep) -> Outcome:
+    """Run it for its digest."""
     began = time.monotonic()
-    first = _play(bench, step, LOCALES[0])
-    checks, digest = judge_golden(bench.module, step.golden, first)
-    yield from timed(checks, time.monotonic() - began)
-    if crashed(first):
-        return f"{step.title} ended before the runner came to work"
-    if step.repeat:
-        bench.live(f"{step.title}: second run, {LOCALES[1]}")
-        began = time.monotonic()
-        second = None if digest is None else _play(bench, step, LOCALES[1])
-        again = judge_repeat(bench.module, step.golden, digest, second, LOCALES[1])
-        yield from timed([again], time.monotonic() - began)
-    if step.stop:
-        bench.live(f"{step.title}: stop")
-        began = time.monotonic()
-        seen = _stopped(bench, step)
-        checks = judge_stop(step.title, bench.module.stop_grace_s, seen)
-        checks += judge_stop_result(bench.module, step.golden, digest, seen)
-        yield from timed(checks, time.monotonic() - began)
+    try:
+        with bench.run(step.task) as (scratch, runner):
+            seen = _watched(scratch, runner, time.monotonic(), step.task.stage.timeout_s)
+    except StartRefused as exc:
+        seen = RunSeen(refused=str(exc))
+    except BadFixture as exc:
+        told = check("runner", "fixture.entry", f"{step.title}: fixture", "fail", str(exc))
+        return Outcome([told], absent_golden="the golden cannot be laid out")
+    checks, digest = judge_golden(bench.module, step.golden, seen)
+    bench.first.digest = digest
+    bench.first.took_s = seen.took_s
+    bench.first.work_s = 0.0 if seen.phase_s is None else seen.took_s - seen.phase_s
+    absent = f"{step.title} ended before the runner came to work" if crashed(seen) else None
+    return Outcome(timed(checks, time.monotonic() - began), absent)
+
+
+def _watched(scratch: Scratch, runner: RunnerProcess, began: float, limit_s: float) -> RunSeen:
+    """Wait for the end, and look for the first phase and the first result on the way."""
+    phase_s, torn, looked = None, None, False
+    while (now := time.monotonic()) < began + limit_s:
+        if runner.wait(POLL_S) is not None:
+            break
+        if phase_s is None and scratch.has_phase():
+            phase_s = now - began
+        if not looked and (data := scratch.result()) is not None:
+            looked, torn = True, _fault(data)
+    seen = finished(scratch, runner, began, began + limit_s - time.monotonic())
+    return replace(seen, limit_s=limit_s, phase_s=phase_s, torn=torn)
+
+
+def _fault(data: bytes) -> str | None:
+    """What keeps a result.json from being read."""
+    try:
+        strictjson.loads(data)
+    except strictjson.StrictJSONError as exc:
+        return f"{len(data)} bytes: {exc}"
     return None
 
 
-def _play(bench: Bench, step: GoldenStep, locale: str) -> RunSeen:
+def run_stop(bench: Bench, step: StopStep) -> Outcome:
+    """Run it to be stopped."""
+    began = time.monotonic()
     try:
-        began = time.monotonic()
-        with bench.run(step.task, locale) as (scratch, runner):
-            return finished(scratch, runner, began, step.task.stage.timeout_s)
-    except StartRefused as exc:
-        return RunSeen(refused=str(exc))
+        seen = _stopped(bench, step)
+    except StartRefused:
+        seen = None
+    checks = judge_stop(step.title, bench.module.stop_grace_s, seen)
+    checks += judge_stop_result(bench.module, step.golden, bench.first.digest, seen)
+    return Outcome(timed(checks, time.monotonic() - began))
 
 
-def _stopped(bench: Bench, step: GoldenStep) -> StopSeen:
+def _stopped(bench: Bench, step: StopStep) -> StopSeen:
     began = time.monotonic()
     with bench.run(step.task) as (scratch, runner):
         if not first_phase(scratch, runner, step.task.stage.timeout_s):

@@ -1,18 +1,22 @@
 """The stand-in model: a walk through a list of words, decided by integers alone.
 
 It certifies the module on nodes without a backend, so its text must be the same on every platform, in every locale,
-with any number of CPUs and however a prompt is cut into units. And it must cost real CPU time, because a duty over
-units of no length proves nothing: about 7 ms for a token (2 GHz Xeon, Python 3.11). It is no language model.
+with any number of CPUs, however a prompt is cut into units and whoever else is in the batch. And it must cost real CPU
+time, because a duty over units of no length proves nothing: about 7 ms for each sequence's token (2 GHz Xeon, Python
+3.11). Time decides where it breathes, never what it says. It is no language model: of a sampler it takes the seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
-from oarbank_llmserve.engines import Options, PromptFault
+from oarbank_llmserve.engines import Live, Options, PromptFault, Room, Sampler, Slicing, StepGivenUp
 
 ROUNDS_A_TOKEN = 100_000  # about 7 ms; 3 ms on a machine more than twice as fast
 ROUNDS_A_PROMPT_TOKEN = 3_000
+ROUNDS_AT_ONCE = 2_000  # 0.15 ms: as fine as slices are cut
+MOST_SLOTS = 2  # as few as make a batch: nothing is gained by more, and a step is a unit of 14 ms
 ROOM = 1 << 20  # tokens: no prompt and completion that a job may hold are longer
 
 _MODULUS = 2_147_483_647  # prime, and small enough that each product stays a fast integer
@@ -48,7 +52,7 @@ class Stub:
     full_chunk = 32  # tokens, about 7 ms
 
     def __init__(self) -> None:
-        self._state = 1
+        self._states: dict[int, int] = {}  # of each slot in use
 
     def tokenize(self, text: str) -> list[int]:
         """The text's bytes."""
@@ -56,24 +60,36 @@ class Stub:
             raise PromptFault("the prompt is empty")
         return list(text.encode())
 
-    def reserve(self, tokens: int) -> int:
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        """Who says what, a message a line."""
+        return self.tokenize("".join(f"{message['role']}: {message['content']}\n" for message in messages))
+
+    def reserve(self, slots: int, tokens: int, *, sliced: bool = False) -> Room:
         """Everything fits."""
-        return ROOM
+        self._states.clear()
+        return Room(min(slots, MOST_SLOTS), ROOM)
 
-    def prefill(self, tokens: Sequence[int], *, first: bool, last: bool) -> int | None:
+    def prefill(
+        self, slot: int, tokens: Sequence[int], *, first: bool, last: Sampler | None, slicing: Slicing | None = None
+    ) -> int | None:
         """Fold the prompt's bytes into the state, one by one."""
-        state = 1 if first else self._state
+        work = _Work(slicing)
+        state = 1 if first else self._states[slot]
         for token in tokens:
-            state = _turn(state + token + 1, ROUNDS_A_PROMPT_TOKEN)
-        self._state = state
-        return self._pick() if last else None
+            state = work.turn(state + token + 1, ROUNDS_A_PROMPT_TOKEN)
+        self._states[slot] = state
+        return None if last is None else _pick(state, last)
 
-    def step(self, token: int) -> int:
-        """The word that follows; the second half where a word was begun."""
-        self._state = _turn(self._state + token + 1, ROUNDS_A_TOKEN)
-        if token >= len(_WORDS) and (token - len(_WORDS)) % 2 == 0:
-            return token + 1
-        return self._pick()
+    def step(self, live: Sequence[Live], slicing: Slicing | None = None) -> list[int]:
+        """The words that follow; the second half where a word was begun."""
+        work = _Work(slicing)
+        states = [work.turn(self._states[one.slot] + one.token + 1, ROUNDS_A_TOKEN) for one in live]
+        self._states.update((one.slot, state) for one, state in zip(live, states, strict=True))
+        return [_follows(one, state) for one, state in zip(live, states, strict=True)]
+
+    def drop(self, slot: int) -> None:
+        """Forget its state."""
+        self._states.pop(slot, None)
 
     def piece(self, token: int) -> bytes:
         """The token's bytes."""
@@ -89,8 +105,36 @@ class Stub:
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _pick(self) -> int:
-        return _STARTS[self._state % len(_STARTS)]
+
+class _Work:
+    """The rounds of one call, cut into slices where somebody asks for them."""
+
+    def __init__(self, slicing: Slicing | None) -> None:
+        self._slicing = slicing
+        self._began_s = time.perf_counter()
+
+    def turn(self, state: int, rounds: int) -> int:
+        """`state`, so many rounds on. Raises `StepGivenUp`."""
+        if self._slicing is None:
+            return _turn(state, rounds)
+        for done in range(0, rounds, ROUNDS_AT_ONCE):
+            state = _turn(state, min(ROUNDS_AT_ONCE, rounds - done))
+            if time.perf_counter() - self._began_s > 0.8 * self._slicing.longest_s:
+                if not self._slicing.breathe():
+                    raise StepGivenUp
+                self._began_s = time.perf_counter()
+        return state
+
+
+def _follows(one: Live, state: int) -> int:
+    if one.token >= len(_WORDS) and (one.token - len(_WORDS)) % 2 == 0:
+        return one.token + 1
+    return _pick(state, one.sampler)
+
+
+def _pick(state: int, sampler: Sampler) -> int:
+    chosen = state if sampler.greedy else _turn(state + sampler.seed % _MODULUS, 3)
+    return _STARTS[chosen % len(_STARTS)]
 
 
 def _turn(state: int, rounds: int) -> int:

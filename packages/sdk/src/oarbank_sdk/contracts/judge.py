@@ -22,7 +22,7 @@ __all__ = ["PERSON_WRITTEN", "Fault", "Layer", "Verdict", "judge", "judge_value"
 
 Layer = Literal["bytes", "json", "schema", "semantics"]
 
-PERSON_WRITTEN = frozenset({"conformance-1", "module-manifest-1"})
+PERSON_WRITTEN = frozenset({"conformance-1", "guard-config-1", "module-manifest-1"})
 """Contracts that a person writes: a repeated key is refused there, and the last one wins elsewhere."""
 
 

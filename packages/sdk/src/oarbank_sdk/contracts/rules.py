@@ -12,7 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from oarbank_sdk.contracts import catalogue
+from oarbank_sdk.contracts.certificate_rules import certificate_faults
 from oarbank_sdk.contracts.faults import Fault, found, nearest, pointer
+from oarbank_sdk.contracts.guard_rules import guard_faults
 from oarbank_sdk.contracts.journal_rules import journal_faults
 from oarbank_sdk.contracts.manifest_rules import manifest_faults, manifest_warnings
 from oarbank_sdk.paths import portable_path_fault
@@ -148,6 +150,8 @@ _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "module-manifest-1": manifest_faults,
     "gpu-sample-1": _sample,
     "agent-journal-1": journal_faults,
+    "guard-config-1": guard_faults,
+    "level-certificate-1": certificate_faults,
 }
 _WARNINGS: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "conformance-1": _conformance_warnings,

@@ -445,6 +445,151 @@ class GpuSample(Document):
     """The group one by one; null: not broken down."""
 
 
+Level1 = TypeAliasType(
+    "Level1", Annotated[StrictFloat, Field(ge=0.0, le=1.0, title='GuardLevel')]
+)
+"""A part of the GPU's time, 0 to 1, or @ and the path of a certificate that holds it."""
+
+
+Level2 = TypeAliasType(
+    "Level2", Annotated[StrictStr, Field(min_length=2, title='GuardLevel')]
+)
+"""A part of the GPU's time, 0 to 1, or @ and the path of a certificate that holds it."""
+
+
+Values1 = TypeAliasType(
+    "Values1", Annotated[StrictStr, Field(min_length=2, title='GuardValues')]
+)
+"""An object, or @ and the path of a JSON file that holds one."""
+
+
+class GuardProgress(Document):
+    """A counter that only grows: steps, frames, samples. Either a file or a command."""
+
+    model_config = ConfigDict(
+        extra='forbid',
+    )
+    file: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """A file that holds the number and nothing else, at least one character."""
+    command: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """A line for the shell that prints the number and nothing else, at least one character; run every 2 s."""
+
+
+class GuardJob(Document):
+    """A job with its payload, or an operation that the module's coordinator turns into jobs."""
+
+    model_config = ConfigDict(
+        extra='forbid',
+    )
+    name: Annotated[StrictStr, Field(max_length=40, pattern='^[a-z0-9][a-z0-9_-]*$')]
+    """A name of the owner's choice: small letters, digits, _ and -, 1 to 40 characters."""
+    module: Annotated[StrictStr, Field(min_length=1)]
+    """The module's directory, at least one character."""
+    stage: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Which stage, at least one character; null: the default one. Only with payload."""
+    payload: dict[str, Any] | Values1 | None = None
+    """The job's payload."""
+    op: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """The operation, such as queue_prompts, at least one character."""
+    params: dict[str, Any] | Values1 | None = None
+    """The operation's params."""
+    data: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """The module's own folder, with its models, at least one character; null: one in the state."""
+
+
+class GuardWorkload(Document):
+    """A process that runs until it is stopped; it reads its own control document, with the SDK's supervisor for one."""
+
+    model_config = ConfigDict(
+        extra='forbid',
+    )
+    name: Annotated[StrictStr, Field(max_length=40, pattern='^[a-z0-9][a-z0-9_-]*$')]
+    """A name of the owner's choice: small letters, digits, _ and -, 1 to 40 characters."""
+    command: Annotated[list[StrictStr], Field(min_length=1)]
+    """The program and its words, at least one."""
+    folder: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Where it runs, at least one character; null: the folder of this file."""
+    env: dict[str, StrictStr] = {}
+    """Environment variables that it gets besides those of this program."""
+    capabilities: list[Literal['cooperative_throttle', 'cooperative_pause', 'freeze_ok']] = (
+        []
+    )
+    """What it declares: cooperative_throttle (it holds a duty), cooperative_pause, freeze_ok (the system may freeze it)."""
+    gpu_use: Literal['none', 'shared', 'exclusive'] = 'shared'
+    """How it uses the GPU."""
+    stop_grace_s: Annotated[StrictFloat, Field(ge=1.0, le=600.0)] = 20
+    """Seconds that it may take to end, 1 to 600."""
+
+
+class MeasuredHow(Document):
+    """What was measured, and how."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    progress: Literal['file', 'command']
+    """Where the program's counter was read."""
+    held: Annotated[StrictStr, Field(pattern='^[a-z][a-z0-9-]*$')]
+    """The source of the work's share: drm-fdinfo, nvml, kfd, ioreg, pdh, cpu-threads, or another; an open set."""
+    device: Literal['gpu', 'cpu']
+    """Whose time it is: the GPU's, or the CPU's of a stand-in."""
+    window_s: Annotated[StrictFloat, Field(gt=0.0)]
+    """Length of a window in seconds, above 0."""
+    settle_s: Annotated[StrictFloat, Field(ge=0.0)]
+    """Seconds left out after each change, 0 or more."""
+
+
+Gpu = TypeAliasType("Gpu", Annotated[StrictStr, Field(min_length=1)])
+
+
+class CertifiedHost(Document):
+    """The machine; the certificate is void on any other."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    platform: Annotated[StrictStr, Field(pattern='^[a-z][a-z0-9]*-[a-z0-9_]+$')]
+    """Platform token."""
+    os: Annotated[StrictStr, Field(min_length=1)]
+    """Name and version of the operating system."""
+    driver: Annotated[StrictStr | None, Field(min_length=1)]
+    """Version of the GPU's driver; null: part of the operating system, or not told."""
+    gpus: list[Gpu]
+    """Each GPU that is seen, by its name."""
+    kit: Annotated[StrictStr, Field(min_length=1)]
+    """Version of the packages that measured."""
+
+
+class CertifiedModel(Document):
+    """A model."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    name: Annotated[StrictStr, Field(min_length=1)]
+    """Its name in the payload."""
+    digest: Sha256 | None
+    """SHA-256 over the sizes of its files and samples of their bytes; null: no such file was found."""
+
+
+class ProgressWindow(Document):
+    """A stretch of time."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    kind: Literal['paused', 'running']
+    """Whether the work was paused or running."""
+    t: StrictFloat
+    """Its begin, in Unix seconds."""
+    window_s: Annotated[StrictFloat, Field(gt=0.0)]
+    """Its length in seconds, above 0."""
+    progress: StrictFloat | None
+    """What the program's counter gained; null: not told."""
+    held: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Share of the device's time that the work took, 0 or more; null: not told."""
+
+
 class Module(Document):
     """Who the module is."""
 
@@ -1127,6 +1272,71 @@ class Conformance(Document):
     """Tasks whose duty is measured."""
 
 
+class GuardProtect(Document):
+    """A program that owns the GPU. A process belongs to it where pid, process and arguments, as far as given, all fit; its children belong to it too."""
+
+    model_config = ConfigDict(
+        extra='forbid',
+    )
+    name: Annotated[StrictStr, Field(max_length=40, pattern='^[a-z0-9][a-z0-9_-]*$')]
+    """A name of the owner's choice: small letters, digits, _ and -, 1 to 40 characters."""
+    pid: Annotated[StrictInt | None, Field(ge=1)] = None
+    """Its process id, 1 or more."""
+    process: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """The name of its process, whole, at least one character."""
+    arguments: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """A text that its command line contains, at least one character."""
+    target: Annotated[StrictFloat, Field(gt=0.0, le=1.0)] = 0.05
+    """The part of its speed that its owner lets it lose, above 0 to 1."""
+    progress: GuardProgress | None = None
+    """Where its progress is counted; null: nowhere."""
+    level: Level1 | Level2 | None = None
+    """What all jobs together may take beside it; null: nothing was certified."""
+    levels: dict[
+        Annotated[str, StringConstraints(min_length=1, strict=True)], Level1 | Level2
+    ] = {}
+    """Levels by module id or name of a workload, where they differ from level."""
+
+
+class CertifiedModule(Document):
+    """Whose work was measured; the certificate is void for any other."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    id: Annotated[
+        StrictStr, Field(max_length=128, pattern='^[a-z0-9]+(\\.[a-z0-9][a-z0-9-]*)+$')
+    ]
+    """The module's id."""
+    version: Annotated[
+        StrictStr,
+        Field(
+            pattern='^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$'
+        ),
+    ]
+    """The module's version."""
+    digest: Annotated[StrictStr, Field(pattern='^[0-9a-f]{64}$')]
+    """SHA-256 over the files of the module's folder."""
+    stage: Name | None
+    """The stage that ran; null: the module lists none."""
+    model: CertifiedModel | None
+    """The model that the payload names; null: it names none."""
+
+
+class WindowPair(Document):
+    """Two windows; a coin chose which came first."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    first: ProgressWindow
+    """The first one."""
+    second: ProgressWindow
+    """The second one."""
+    fault: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Why the pair says nothing; null: it counts."""
+
+
 class ModuleManifest(Document):
     """oarbank-module.toml, read as a value: what a module is and needs. Written by a person; tables that are not listed here are kept."""
 
@@ -1155,10 +1365,90 @@ class ModuleManifest(Document):
     """What an owner may ask the module for."""
 
 
+class GuardConfig(Document):
+    """What `oarbank-agent-check guard` protects and what it runs beside it; written as TOML. Paths are relative to the file. Closed at every level: a mistyped key would silently protect nothing."""
+
+    model_config = ConfigDict(
+        extra='forbid',
+    )
+    gpu_jobs: Literal['never', 'when_no_gpu_protected', 'certified', 'always'] = (
+        'when_no_gpu_protected'
+    )
+    """What GPU work may run while a protected program uses the GPU: never (none, and none without one either), when_no_gpu_protected (none), certified (only what holds a duty, up to the program's level), always (all, unrestricted)."""
+    protect: Annotated[list[GuardProtect], Field(validate_default=True)] = []
+    """The protected programs."""
+    job: Annotated[list[GuardJob], Field(validate_default=True)] = []
+    """Jobs of modules. The entries run side by side; the jobs of one operation one after the other."""
+    workload: Annotated[list[GuardWorkload], Field(validate_default=True)] = []
+    """Long-running processes that share the GPU too."""
+
+
+class TriedLevel(Document):
+    """One level: what was measured, and what follows."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    level: Annotated[StrictFloat, Field(gt=0.0, le=1.0)]
+    """Part of the GPU's time, above 0 and at most 1."""
+    verdict: Literal['pass', 'harms', 'close', 'undecided', 'void']
+    """pass (less harm than the target), harms (more), close (too near to it to tell), undecided, void (nothing was measured)."""
+    reason: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Why it is undecided or void; null: it is neither."""
+    harm: StrictFloat | None
+    """1 - progress a second with the work running / with it paused; negative: it was faster; null: no pair counted."""
+    low: StrictFloat | None
+    """Lower bound of the harm; null: none is known."""
+    high: StrictFloat | None
+    """Upper bound of the harm; null: none is known."""
+    error: Annotated[StrictFloat, Field(gt=0.0, lt=1.0)]
+    """At most so often is the upper bound too low, above 0 and below 1."""
+    noise: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Standard deviation of the slowdown of a pair, as a part of the rate, 0 or more; null: too few pairs."""
+    held: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Mean share that the work took while it ran, 0 or more; null: no pair counted."""
+    pairs: list[WindowPair]
+    """Pairs of windows, one with the work paused and one with it running, in the order in which they were taken."""
+
+
+class LevelCertificate(Document):
+    """How much of the GPU's time a module may take beside a protected program without harming it more than its owner's target, with everything that was measured. It holds for the machine, the module and the model that it names, and for nothing else."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    level: Annotated[StrictFloat | None, Field(gt=0.0, le=1.0)]
+    """The certified part of the GPU's time, above 0 and at most 1; null: none was."""
+    reason: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Why there is no level, or why the search ended before the resolution was reached; null: neither."""
+    program: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Which protected program, in the owner's words; null: not said."""
+    target: Annotated[StrictFloat, Field(gt=0.0, lt=1.0)]
+    """The harm that its owner still bears: the lost part of its progress, above 0 and below 1."""
+    error: Annotated[StrictFloat, Field(gt=0.0, lt=1.0)]
+    """At most so often does such a search certify a level that harms more than the target, above 0 and below 1."""
+    least_pairs: Annotated[StrictInt, Field(ge=1)]
+    """Pairs of windows that a pass takes at least, 1 or more."""
+    made: StrictFloat
+    """When it was made, in Unix seconds."""
+    took_s: Annotated[StrictFloat, Field(ge=0.0)]
+    """How long the search took, in seconds, 0 or more."""
+    seed: Annotated[StrictInt, Field(ge=0)]
+    """Seed of the coins that ordered the windows, 0 or more."""
+    measured: Annotated[MeasuredHow, Field(title='MeasuredHow')]
+    """What was measured, and how."""
+    host: Annotated[CertifiedHost, Field(title='CertifiedHost')]
+    """The machine; the certificate is void on any other."""
+    module: Annotated[CertifiedModule, Field(title='CertifiedModule')]
+    """Whose work was measured; the certificate is void for any other."""
+    levels: list[TriedLevel]
+    """Every level that was measured, in the order in which they were."""
+
+
 AnyContract = TypeAliasType(
     "AnyContract",
     Annotated[
-        AgentJournal | Conformance | ConformanceReport | GpuDutyEvent | GpuSample | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
+        AgentJournal | Conformance | ConformanceReport | GpuDutyEvent | GpuSample | GuardConfig | LevelCertificate | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
         Field(title='AnyContract'),
     ],
 )

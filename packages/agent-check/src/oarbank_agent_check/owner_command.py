@@ -1,8 +1,8 @@
-"""Ask an owner's command how much the protected program slowed: harm over its target, 1 at the target.
+"""Ask an owner's command for a number: how much a protected program slowed, or how far it has come.
 
 One command at a time, in a session of its own; whoever runs it looks in now and then. A command that fails, prints
 anything but one number of at least 0, or is not done when the next one is due gives None: stale. It must never turn
-a strange answer into a number, and it never decides what a pressure means.
+a strange answer into a number, and it never decides what a number means.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parse(output: bytes) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-class PressureCommand:
+class OwnerCommand:
     """`command` is a line for the shell. `ask` begins, `answer` looks in, `close` ends what still runs."""
 
     def __init__(self, command: str) -> None:

@@ -1,0 +1,181 @@
+"""How a runner takes another duty while it works: after a nudge alone, downwards within a second, upwards at once.
+
+Pure. After the window the kit writes a duty of 0 and waits a second before it nudges; a second after the nudge nothing
+may be held any more. Then it gives the spec's duty back, and the runner must wake. Where the spec's own duty is 0, a
+small one is written and must wake it. A task that finishes in between has nothing to show; one that breaks has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from oarbank_conformkit.checks import Check
+from oarbank_conformkit.evidence import Change, DutySeen
+from oarbank_conformkit.judge.duty_lines import (
+    BEGAN_SLACK_S,
+    SLACK,
+    TOLERANCE,
+    WAKE_S,
+    Lines,
+    began,
+    limit,
+    longest_unit_s,
+    names,
+    took_early,
+)
+from oarbank_conformkit.judge.duty_measured import judge_share, measured
+from oarbank_conformkit.judge.run import own_words
+from oarbank_conformkit.judge.stop import BUSY
+from oarbank_sdk.events import DutyReport
+
+OTHER_DUTY = 0.2
+"""What a runner is given that was given a duty of 0: enough to see it work."""
+
+UNASKED_S = 1.0
+"""How long another duty stands in the control document before the nudge."""
+
+LOOKED_S = 0.8
+"""The last part of that, in which a runner that read it would have changed."""
+
+HELD_S = 1.0
+"""How long the measure of a duty of 0 lasts, after the settling second: any work in it is too much."""
+
+WORK_S = 0.005
+"""So much work is a unit: to be nudged, to read a document and to write a report take less than a millisecond."""
+
+STILL = 0.2
+"""Part of the duty that a runner must hold to have shown that it works on."""
+
+MORE_S = 0.5
+"""A runner that waited so long for a processor may have had no chance to wake."""
+
+_RULES = ("duty.nudge", "duty.follows", "duty.wakes")
+
+
+def next_duties(duty: float) -> tuple[float, ...]:
+    """Return the duties that are given after the window, in order; the first stands a while before its nudge."""
+    return (0.0, duty) if duty > 0.0 else (OTHER_DUTY,)
+
+
+def judge_changes(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Iterator[Check]:
+    """Give the checks of the changes; none where there was none."""
+    wanted = [rule for rule in _RULES if rule != "duty.follows" or line.spec.duty > 0.0]
+    if seen.left_s is not None:
+        yield from _left(line, seen, wanted)
+        return
+    if not seen.changes:
+        return
+    first = seen.changes[0]
+    yield _nudge(line, seen, first, used)
+    if "duty.follows" in wanted:
+        yield _follows(line, seen, first, used)
+    yield _wakes(line, seen, seen.changes[-1], used)
+
+
+def _left(line: Lines, seen: DutySeen, wanted: list[str]) -> Iterator[Check]:
+    """The task ended between the window and the stop."""
+    if not seen.code:
+        why = f"the task finished {seen.left_s:.1f} s after it was measured. Give it more to do"
+        yield from (line(rule, "skip", why) for rule in wanted)
+        return
+    code = f"signal {-seen.code}" if seen.code < 0 else f"exit {seen.code}"
+    words = own_words(seen.failure, seen.stderr)
+    broken = wanted[-1] if len(seen.changes) > 1 or line.spec.duty == 0.0 else "duty.follows"
+    told = f"it ended with {code} {seen.left_s:.1f} s after it was measured"
+    for rule in wanted:
+        if rule == broken:
+            yield line(rule, "fail", f"must go on when its duty changes; {told}{words}")
+        else:
+            yield line(rule, "unknown", told)
+
+
+# ---- only after a nudge -------------------------------------------------------------------------------------
+
+
+def _nudge(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) -> Check:
+    """A duty that stood in the file and was not nudged must not have been taken."""
+    rule = "duty.nudge"
+    stood = f"duty {change.duty:g} stood in control.json for {change.nudging_wall - change.written_wall:.1f} s unasked"
+    must = "control.json must be read again after a nudge alone, never on a timer"
+    gained_s = change.unasked_s.get(_device(used)) if used else max(change.unasked_s.values(), default=None)
+    if line.spec.duty == 0.0 and gained_s is not None and gained_s >= WORK_S:
+        return line(rule, "fail", f"{must}; {stood}, and {gained_s:.3f} s of work were done before the nudge")
+    for report in seen.reports:
+        if took_early(report, change):
+            before = change.nudging_wall - began(report)
+            return line(rule, "fail", f"{must}; {stood}, and a report at it begins {before:.2f} s before the nudge")
+    if any(names(report, change.duty) and report.window_s is not None for report in seen.reports):
+        return line(rule, "pass", f"{stood}, and its report begins after the nudge")
+    worked = gained_s is not None and (
+        line.spec.duty == 0.0 or gained_s >= STILL * line.spec.duty * LOOKED_S - SLACK
+    )
+    if worked:
+        return line(rule, "pass", f"{stood}, and the runner went on as before")
+    return line(rule, "unknown", f"{stood}, and neither a report nor the measure tells when it was taken")
+
+
+# ---- downwards -----------------------------------------------------------------------------------------------
+
+
+def _follows(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) -> Check:
+    rule = "duty.follows"
+    for report in seen.reports:
+        after = report.window_s is not None and began(report) >= change.nudging_wall - BEGAN_SLACK_S
+        if after and names(report, 0.0) and report.share > TOLERANCE + SLACK:
+            told = f"reported {report.share:.3f} at duty 0; at most {limit(0.0):g} is allowed"
+            return line(rule, "fail", told)
+    blind = next((one for one in measured(seen, used) if one.unknown is not None), None)
+    if blind is not None or not used:
+        why = "there is no report that says where the units run" if blind is None else str(blind.unknown)
+        found = judge_share(line, rule, _at(seen, change), [], 0.0)
+        return found if found.status == "fail" else line(rule, "unknown", why)
+    return judge_share(line, rule, _at(seen, change), [replace(report, share=0.0) for report in used], 0.0)
+
+
+def _at(seen: DutySeen, change: Change) -> DutySeen:
+    """The evidence with the measure of a change in place of the window's."""
+    return replace(seen, cpu=change.cpu, gpu=change.gpu)
+
+
+# ---- upwards -------------------------------------------------------------------------------------------------
+
+
+def _wakes(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) -> Check:
+    rule = "duty.wakes"
+    after = f"of the nudge to duty {change.duty:g}"
+    if change.woke_s is not None:
+        return line(rule, "pass", f"worked {change.woke_s:.2f} s {after}; {WAKE_S:g} s are allowed")
+    if not _device_seen(change, used):
+        return line(rule, "unknown", f"what the {_device(used)} did could not be read")
+    owed_s = longest_unit_s(seen) / change.duty if change.duty else 0.0
+    if owed_s > WAKE_S:
+        why = f"at duty {change.duty:g} a unit of {longest_unit_s(seen):.2f} s is followed by an idle of {owed_s:.0f} s"
+        return line(rule, "skip", f"{why}, longer than the kit waits")
+    if not _worked(seen, used) and line.spec.duty > 0.0:
+        return line(rule, "skip", "it did no unit in the window either")
+    detail = f"a new duty must end a wait at duty 0; found no work within {change.looked_s:.2f} s {after}"
+    waited_s = _waited_s(seen, change)
+    evidence: dict[str, object] = {"looked_s": round(change.looked_s, 3), "waited_s": round(waited_s, 3)}
+    if waited_s > MORE_S:
+        why = f"the runner waited {waited_s:.2f} s for a processor"
+        return line(rule, "unknown", f"{detail}, but {why}", evidence | BUSY)
+    return line(rule, "fail", detail, evidence)
+
+
+def _worked(seen: DutySeen, used: list[DutyReport]) -> bool:
+    return any(one.shares is not None and one.shares.mean.held > 0.0 for one in measured(seen, used))
+
+
+def _device(used: list[DutyReport]) -> str:
+    return "cpu" if all(report.device == "cpu" for report in used) else "gpu"
+
+
+def _device_seen(change: Change, used: list[DutyReport]) -> bool:
+    return _device(used) in change.unasked_s
+
+
+def _waited_s(seen: DutySeen, change: Change) -> float:
+    """How long the runner waited for a processor while it was looked at."""
+    waits = None if change.cpu is None else change.cpu.waits
+    return sum(wait.wait_s for wait in waits or () if wait.t > change.nudged)

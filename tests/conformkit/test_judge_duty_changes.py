@@ -1,0 +1,286 @@
+"""Reports that can be trusted, and other duties in the middle of the work, judged from evidence alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oarbank_agent_check.sources.ticks import Tick
+from oarbank_conformkit.evidence import Change, CpuSeen, DutySeen, Wait
+from oarbank_conformkit.judge.duty import disturbed, judge_duty
+from oarbank_conformkit.judge.duty_changes import next_duties
+from oarbank_sdk.events import DutyReport
+from tests.conformkit.seen import NUDGED, OPENS, SPEC, cpu, duty, judged, report, ticks
+
+NUDGED_AT = OPENS - 1.0
+ZERO_AT = NUDGED_AT + 6.2  # nudged; written a second before
+AGAIN_AT = ZERO_AT + 2.0
+CHANGED = ("duty.reports_true", "duty.reports_timely", "duty.reports_apart", "duty.nudge", "duty.follows", "duty.wakes")
+
+
+def wall(at: float) -> float:
+    return NUDGED + at - NUDGED_AT
+
+
+def whole(held_at_0: float = 0.0, share: float = 0.3) -> tuple[Tick, ...]:
+    """All ticks of a run: the duty until the nudge to 0, then what is held at 0, then the duty again."""
+    before = ticks(share, 6.3, start=NUDGED_AT)
+    at_0 = ticks(held_at_0, 1.9, start=ZERO_AT + 0.1)
+    return (*before, *at_0, *ticks(share, 0.2, start=AGAIN_AT))
+
+
+def over(start: float, end: float, held_at_0: float = 0.0, **other: Any) -> CpuSeen:
+    found = whole(held_at_0)
+    total_s = sum(tick.gain_s for tick in found if start < tick.t <= end)
+    return replace(CpuSeen(start, end, ticks=found, total_s=total_s, waits=(Wait(end, end - NUDGED_AT, 0.0),)), **other)
+
+
+def zero(held_at_0: float = 0.0, **other: Any) -> Change:
+    """A duty of 0, after a second in which it stood there unasked."""
+    seen = Change(0.0, wall(ZERO_AT - 1.0), wall(ZERO_AT), wall(ZERO_AT), ZERO_AT, unasked_s={"cpu": 0.24},
+                  cpu=over(ZERO_AT + 1.0, ZERO_AT + 2.0, held_at_0))  # fmt: skip
+    return replace(seen, **other)
+
+
+def again(**other: Any) -> Change:
+    """The duty given back."""
+    seen = Change(0.3, wall(AGAIN_AT), wall(AGAIN_AT), wall(AGAIN_AT), AGAIN_AT, unasked_s={"cpu": 0.0},
+                  cpu=over(AGAIN_AT, AGAIN_AT + 0.1), woke_s=0.05, looked_s=0.05)  # fmt: skip
+    return replace(seen, **other)
+
+
+def told(start: float, end: float, share: float = 0.3, **other: Any) -> DutyReport:
+    """A report of an interval between two monotonic moments."""
+    return report(share, ends_s=end - NUDGED_AT, window_s=end - start, **other)
+
+
+RIGHT = (
+    told(NUDGED_AT, NUDGED_AT + 2.0),
+    told(NUDGED_AT + 2.0, NUDGED_AT + 4.0),
+    told(NUDGED_AT + 4.0, NUDGED_AT + 6.0),
+    told(ZERO_AT + 0.01, AGAIN_AT, 0.0, duty=0.0),
+)
+
+
+def seen(**other: Any) -> DutySeen:
+    """A runner that did all of it right."""
+    found = duty(reports=RIGHT, changes=(zero(), again()), looked_wall=wall(AGAIN_AT + 0.1))
+    found = replace(found, **other)
+    return found if found.absent_wall else replace(found, absent_wall=tuple(one.t - 0.05 for one in found.reports))
+
+
+def test_right_runner_passes_every_line() -> None:
+    found = judged(seen())
+
+    assert set(CHANGED) <= set(found)
+    assert {one.status for one in found.values()} == {"pass"}, found
+
+
+def test_duties_that_are_given_end_at_0() -> None:
+    assert next_duties(0.3) == (0.0, 0.3)
+    assert next_duties(0.0) == (0.2,)
+
+
+LIES = [
+    # told, verdict: 0.3 was measured
+    (0.3, "pass"),
+    (0.21, "pass"),
+    (0.19, "fail"),
+    (0.0, "fail"),
+    (0.39, "pass"),
+]
+
+
+@pytest.mark.parametrize(("share", "verdict"), LIES)
+def test_reports_may_tell_of_a_tenth_less_than_was_measured(share: float, verdict: str) -> None:
+    lying = told(NUDGED_AT + 2.0, NUDGED_AT + 4.0, share)
+
+    found = judged(seen(reports=(RIGHT[0], lying, *RIGHT[2:])))
+
+    assert found["duty.reports_true"].status == verdict
+    assert "duty.reports_seen" not in found
+
+
+def test_reports_of_more_than_was_measured_are_advice() -> None:
+    found = judged(seen(cpu=cpu(0.1), changes=(), reports=(report(0.3), report(0.3, ends_s=4.5))))
+
+    assert found["duty.reports_true"].status == "pass"
+    assert found["duty.reports_seen"].status == "warn"
+    assert "0.300 where 0.100 was measured" in found["duty.reports_seen"].detail
+
+
+def test_short_reports_are_compared_together() -> None:
+    lying = tuple(told(NUDGED_AT + i * 0.2, NUDGED_AT + (i + 1) * 0.2, 0.1) for i in range(30))
+
+    assert judged(seen(reports=(*lying, RIGHT[-1])))["duty.reports_true"].status == "fail"
+
+
+def test_late_ticks_and_waits_leave_the_truth_of_reports_open() -> None:
+    waits = tuple(Wait(OPENS + (i + 1) * 0.1, 0.1, 0.02) for i in range(40))
+    starved = cpu(0.3, waits=waits)
+
+    found = judged(seen(cpu=starved, changes=(), reports=(report(0.3), report(0.3, ends_s=4.5))))
+
+    assert found["duty.reports_true"].status == "unknown"
+    assert found["duty.reports_true"].evidence is not None
+    assert found["duty.reports_true"].evidence["machine_busy"] is True
+
+
+def test_reports_without_a_length_cannot_be_compared_and_that_is_no_fault() -> None:
+    bare = tuple(replace(one, window_s=None) for one in RIGHT)
+
+    found = judged(seen(reports=bare))
+
+    assert {found[rule].status for rule in ("duty.reports_true", "duty.reports_apart")} == {"skip"}
+    assert found["duty.nudge"].status == "pass"  # the measure shows that it went on
+
+
+TIMES = [
+    # what, reports, absent after their end, verdict
+    ("on time", RIGHT, 0.05, "pass"),
+    ("none for four seconds and a half", (RIGHT[0], told(NUDGED_AT + 2.0, NUDGED_AT + 6.5), RIGHT[3]), 0.05, "pass"),
+    ("none for longer", (RIGHT[0], RIGHT[3]), 0.05, "pass"),
+    ("none for five seconds", (told(NUDGED_AT, NUDGED_AT + 5.0), RIGHT[3]), 0.05, "fail"),
+    ("a long unit", (told(NUDGED_AT, NUDGED_AT + 5.0, longest_unit_s=0.6), RIGHT[3]), 0.05, "pass"),
+    ("written a second late", RIGHT, 0.99, "pass"),
+    ("written later", RIGHT, 1.01, "fail"),
+]
+
+
+@pytest.mark.parametrize(("what", "reports", "after_s", "verdict"), TIMES, ids=[what for what, *_ in TIMES])
+def test_reports_come_in_time(what: str, reports: tuple[DutyReport, ...], after_s: float, verdict: str) -> None:
+    found = judged(seen(reports=reports, absent_wall=tuple(one.t + after_s for one in reports)))
+
+    assert found["duty.reports_timely"].status == verdict
+
+
+def test_late_report_is_excused_by_what_a_busy_machine_took() -> None:
+    waited = over(AGAIN_AT, AGAIN_AT + 0.1, waits=(Wait(AGAIN_AT, 8.0, 0.7),))
+
+    found = judged(seen(changes=(zero(), again(cpu=waited)), absent_wall=tuple(one.t + 1.5 for one in RIGHT)))
+
+    assert found["duty.reports_timely"].status == "unknown"
+
+
+SPANS = [
+    ("names 0 and began under the duty", (*RIGHT[:3], told(ZERO_AT - 0.5, AGAIN_AT, 0.1, duty=0.0)), "fail"),
+    ("names the duty and goes on under 0", (*RIGHT[:2], told(NUDGED_AT + 4.0, ZERO_AT + 1.2), RIGHT[3]), "fail"),
+    ("a unit in flight", (*RIGHT[:2], told(NUDGED_AT + 4.0, ZERO_AT + 0.9), RIGHT[3]), "pass"),
+    (
+        "a long unit in flight",
+        (*RIGHT[:2], told(NUDGED_AT + 4.0, ZERO_AT + 1.2, longest_unit_s=0.5), RIGHT[3]),
+        "pass",
+    ),
+    ("never took 0: another rule's matter", (*RIGHT[:3], told(ZERO_AT - 0.5, ZERO_AT + 1.5)), "pass"),
+]
+
+
+@pytest.mark.parametrize(("what", "reports", "verdict"), SPANS, ids=[what for what, *_ in SPANS])
+def test_no_report_spans_two_duties(what: str, reports: tuple[DutyReport, ...], verdict: str) -> None:
+    found = judged(seen(reports=reports))
+
+    assert found["duty.reports_apart"].status == verdict
+    assert found["duty.nudge"].status == "pass"
+
+
+def test_duty_taken_before_its_nudge_fails_the_nudge_alone() -> None:
+    early = told(ZERO_AT - 0.8, AGAIN_AT, 0.0, duty=0.0)
+
+    found = judged(seen(reports=(*RIGHT[:3], early)))
+
+    assert found["duty.nudge"].status == "fail"
+    assert "0.80 s before the nudge" in found["duty.nudge"].detail
+    assert found["duty.reports_apart"].status == "pass"
+
+
+def test_nobody_can_tell_of_the_nudge_without_report_and_work() -> None:
+    found = judged(seen(reports=RIGHT[:3], changes=(zero(unasked_s={"cpu": 0.0}), again())))
+
+    assert found["duty.nudge"].status == "unknown"
+
+
+@pytest.mark.parametrize(("held", "verdict"), [(0.0, "pass"), (0.1, "pass"), (0.11, "fail"), (0.3, "fail")])
+def test_duty_of_0_is_held_a_second_after_its_nudge(held: float, verdict: str) -> None:
+    found = judged(seen(changes=(zero(held), again())))
+
+    assert found["duty.follows"].status == verdict
+    assert f"{held:.3f}" in found["duty.follows"].detail
+
+
+def test_work_reported_at_duty_0_fails_too() -> None:
+    found = judged(seen(reports=(*RIGHT[:3], told(ZERO_AT + 0.01, AGAIN_AT, 0.2, duty=0.0))))
+
+    assert found["duty.follows"].status == "fail"
+    assert "reported 0.200 at duty 0" in found["duty.follows"].detail
+
+
+def test_duty_of_0_is_judged_by_who_can_be_seen() -> None:
+    found = judged(seen(reports=tuple(replace(one, device="gpu") for one in RIGHT)))
+
+    assert found["duty.follows"].status == "unknown"
+    assert found["duty.wakes"].status == "pass"
+
+
+WAKES = [
+    ("no work in two seconds", {"woke_s": None, "looked_s": 2.0}, {}, "fail"),
+    ("the machine left it none", {"woke_s": None, "cpu": over(AGAIN_AT, AGAIN_AT + 2.0)}, {"waits": 0.6}, "unknown"),
+    ("what it did could not be read", {"woke_s": None, "unasked_s": {}}, {}, "unknown"),
+    ("its idle outlasts the wait", {"woke_s": None}, {"longest_unit_s": 0.7}, "skip"),
+]
+
+
+@pytest.mark.parametrize(("what", "changes", "more", "verdict"), WAKES, ids=[what for what, *_ in WAKES])
+def test_a_larger_duty_ends_a_wait(what: str, changes: dict[str, Any], more: dict[str, Any], verdict: str) -> None:
+    change = again(**changes)
+    if "waits" in more and change.cpu is not None:
+        change = replace(change, cpu=replace(change.cpu, waits=(Wait(AGAIN_AT + 2.0, 2.0, more["waits"]),)))
+    reports = tuple(replace(one, longest_unit_s=more.get("longest_unit_s")) for one in RIGHT)
+
+    assert judged(seen(reports=reports, changes=(zero(), change)))["duty.wakes"].status == verdict
+
+
+def test_runner_that_did_nothing_before_need_not_wake() -> None:
+    idle = {"reports": tuple(replace(one, share=0.0) for one in RIGHT), "cpu": cpu(0.0)}
+
+    assert judged(seen(**idle, changes=(zero(), again(woke_s=None))))["duty.wakes"].status == "skip"
+
+
+def test_spec_of_duty_0_is_woken_by_another_one() -> None:
+    spec = replace(SPEC, duty=0.0)
+    reports = tuple(replace(one, duty=0.0, share=0.0) for one in RIGHT[:3])
+    other = replace(zero(), duty=0.2, unasked_s={"cpu": 0.0}, woke_s=0.1)
+
+    found = judged(seen(reports=reports, cpu=cpu(0.0), changes=(other,)), spec)
+
+    assert "duty.follows" not in found
+    assert {found["duty.nudge"].status, found["duty.wakes"].status} == {"pass"}
+    early = judged(seen(reports=reports, cpu=cpu(0.0), changes=(replace(other, unasked_s={"cpu": 0.1}),)), spec)
+    assert early["duty.nudge"].status == "fail"
+
+
+def test_task_that_finishes_after_its_window_has_nothing_to_show() -> None:
+    found = judged(seen(changes=(), left_s=1.2, code=0))
+
+    assert {found[rule].status for rule in ("duty.nudge", "duty.follows", "duty.wakes")} == {"skip"}
+    assert "Give it more to do" in found["duty.nudge"].detail
+
+
+@pytest.mark.parametrize(("changes", "broken"), [((zero(),), "duty.follows"), ((zero(), again()), "duty.wakes")])
+def test_task_that_breaks_when_its_duty_changes_fails_that(changes: tuple[Change, ...], broken: str) -> None:
+    found = judged(seen(changes=changes, left_s=1.2, code=1, stderr="ZeroDivisionError: float division by zero\n"))
+
+    assert [rule for rule, one in found.items() if one.status == "fail"] == [broken]
+    assert "ZeroDivisionError" in found[broken].detail
+
+
+def test_only_what_the_machine_kept_from_being_told_is_worth_another_run() -> None:
+    waits = tuple(Wait(OPENS + (i + 1) * 0.1, 0.1, 0.02) for i in range(40))
+
+    def again_(one: DutySeen) -> bool:
+        return disturbed(judge_duty(SPEC, one, cancellable=True))
+
+    assert again_(duty(cpu=cpu(0.25, waits=waits)))
+    assert not again_(duty())
+    assert not again_(duty(reports=(report(device="gpu"),)))
