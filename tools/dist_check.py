@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -89,11 +90,19 @@ def find_python(wanted: str) -> Path | None:
     return next(iter(sorted(pyenv.glob(f"versions/{wanted}.*/bin/python{wanted}"), reverse=True)), None)
 
 
+def python_version(text: str) -> str:
+    """Return a version such as 3.12 as it is. Raises ArgumentTypeError for anything else."""
+    if not re.fullmatch(r"3\.\d{1,3}", text):
+        raise argparse.ArgumentTypeError(f"must be a version such as 3.12; found {text[:20]!r}")
+    return text
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Check the distributions; the exit code."""
     parser = argparse.ArgumentParser(prog="hatch run dist:check", description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="only on the Python that runs this, and one runner judged")
-    parser.add_argument("--python", action="append", metavar="3.N", help="only on this Python; may be repeated")
+    told = "only on this Python; may be repeated"
+    parser.add_argument("--python", action="append", type=python_version, metavar="3.N", help=told)
     parser.add_argument("--build-only", action="store_true", help="build and check the archives, install nothing")
     asked = parser.parse_args(argv)
     versions = asked.python or ([".".join(platform.python_version_tuple()[:2])] if asked.quick else list(PYTHONS))
@@ -102,6 +111,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Fault as fault:
         print(f"dist:check: {fault}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     for sentence in untold:
         print(f"dist:check: could not tell: {sentence}", file=sys.stderr)
     return 3 if untold else 0

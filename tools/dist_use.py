@@ -75,7 +75,7 @@ class Place:
         self.env = kept | {"HOME": str(folder), "PATH": os.pathsep.join([str(self.bin), os.environ["PATH"]])}
 
     def install(self, *words: str | Path) -> None:
-        """Install wheels only: a dependency that would be built from source is a fault."""
+        """Install wheels only, at the versions of $UV_CONSTRAINT; a dependency that must be built is a fault."""
         command = ["uv", "pip", "install", "--quiet", "--python", self.folder / "env", "--only-binary", ":all:"]
         run([*command, *words], cwd=self.work)
 

@@ -115,6 +115,18 @@ def test_time_is_never_overrun_and_what_passed_stays(limit_s: float) -> None:
     assert found.why is not None
 
 
+def test_what_kept_the_level_from_going_higher_is_named() -> None:
+    rng = random.Random(3)
+    noise = (math.exp(rng.gauss(0, 0.02)) for _ in iter(int, 1))
+
+    found = sweep(PaperProgram(CURVES["trainer"], noise, rng), Rules())
+
+    first = next(test for test in found.tests if test.verdict == "undecided")
+    assert found.level is not None
+    assert found.level < first.level
+    assert found.why == f"level {first.level:.3f}: {first.why}"
+
+
 @pytest.mark.parametrize(
     ("fault", "held", "why"),
     [

@@ -39,7 +39,7 @@ def pressure(t: float, value: float | None) -> dict[str, Any]:
 
 COMES = {"t": 0.0, "kind": "protected", "active": True, "level": 0.3, "program": "game"}
 DECISIONS = [
-    (COMES, "game", "jobs may have 0.300 beside it", "the level certified for it"),
+    (COMES, "game", "jobs may have 0.300 beside it", "its level"),
     (
         {"t": 1.0, "kind": "duty", "job": "a-0123ab", "duty": 0.15, "because": [COMES, pressure(1.0, 1.25)]},
         "a", "duty 0.150", "game has slowed to 1.2 times its target (pressure 1.25)",

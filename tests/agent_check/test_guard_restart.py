@@ -47,7 +47,7 @@ def test_killed_guard_leaves_nothing_running_and_goes_on(machine: Machine) -> No
         eventually(lambda: not [pid for pid in left if alive(pid)], "everybody is gone")
 
     before = machine.journal()
-    machine.more = ["--json"]
+    machine.more = ["--html", "page.html"]
     with machine.guarded() as process:
         eventually(lambda: len(machine.journal("admit")) > sum(one["kind"] == "admit" for one in before), "it goes on")
         assert ends(process) == 1
@@ -57,6 +57,8 @@ def test_killed_guard_leaves_nothing_running_and_goes_on(machine: Machine) -> No
     assert any(one.startswith("long-") for one in gone)  # what was killed is told to have ended
     assert [one.rpartition("-")[0] for one in again] == ["long"]  # and what is done is not run again
     assert "short: 1 of 1 are done already" in machine.said()
+    page = (machine.folder / "page.html").read_text()
+    assert page.count("may run") == 3  # two before, one after
 
 
 def test_ban_outlives_the_guard(machine: Machine, gpu: FakeGpu) -> None:

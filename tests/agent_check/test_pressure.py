@@ -109,6 +109,19 @@ def test_baseline_is_learnt_while_nothing_of_ours_runs_and_at_no_other_time() ->
     assert values(program.goes(4, 40.0, working=True))[-1] == pytest.approx(0, abs=0.3)
 
 
+def test_short_jobs_one_after_the_other_are_one_time_of_work() -> None:
+    program = learnt()
+    rows: list[Row | None] = []
+    for _ in range(20):
+        rows += program.goes(1.4, 57.0, working=True)
+        rows += program.goes(0.6, 57.0, working=False)
+        rows.append(program.pressure.row(program.now))
+
+    told = values(rows)
+    assert len(told) >= 18
+    assert told[-1] == pytest.approx(1, abs=0.1)
+
+
 def test_counter_that_stands_still_is_slow_at_first_and_then_stale() -> None:
     program = learnt()
     program.goes(30, 60.0, working=True)
@@ -195,6 +208,8 @@ def sampled(share: float | None) -> Step:
         ("quiet for a moment", [(0, looked(True)), (2, sampled(0.5)), (4, sampled(0.0))], True),
         ("quiet for a minute", [(0, looked(True)), (2, sampled(0.5)), (2 + QUIET_S, sampled(0.0))], False),
         ("quiet and then busy", [(0, looked(True)), (2, sampled(0.0)), (90, sampled(0.1))], True),
+        ("started and loading", [(0, looked(False)), (9, looked(True)), (11, sampled(0.0))], True),
+        ("started and idle", [(0, looked(False)), (9, looked(True)), (9 + QUIET_S, sampled(0.0))], False),
         ("it has ended", [(0, looked(True)), (2, sampled(0.5)), (3, looked(False))], False),
         ("a sample of nobody", [(0, looked(False)), (2, sampled(None))], False),
     ],

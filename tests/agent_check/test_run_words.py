@@ -10,6 +10,8 @@ from oarbank_agent_check.cli import main
 from tests.agent_check.jobs_on_trial import bundle
 
 HERE = str(Path(__file__).parent)
+CPU = ["--measure", "cpu"]
+CERTIFICATES = Path(__file__).parents[2] / "schemas/examples/level-certificate-1/good"
 WRONG = [
     ("no such directory", ["/nowhere", "--payload", "{}", "--duty", "0.3"], "/nowhere: must be a module's directory"),
     ("no manifest", [HERE, "--payload", "{}", "--duty", "0.3"], "must hold oarbank-module.toml"),
@@ -28,6 +30,8 @@ WRONG = [
     ("duty of 0", ["MODULE", "--payload", "{}", "--duty", "0"], "must be above 0 and at most 1; found '0'"),
     ("duty is no number", ["MODULE", "--payload", "{}", "--duty", "nan"], "found 'nan'"),
     ("level alone", ["MODULE", "--payload", "{}", "--level", "0.3"], "--level and --pressure go together"),
+    ("no certificate", ["MODULE", "--payload", "{}", "--level", f"@{__file__}", *CPU], "must be JSON"),
+    ("certificate is a directory", ["MODULE", "--payload", "{}", "--level", f"@{HERE}", *CPU], "Is a directory"),
     (
         "out holds something",
         ["MODULE", "--payload", "{}", "--duty", "1", "--out", HERE, *["--measure", "cpu"]],
@@ -58,3 +62,17 @@ def test_wrong_use_is_one_line_and_starts_nothing(
     assert len(err.splitlines()) == 1, err
     assert said in err
     assert not (tmp_path / "state" / "state.json").exists()
+
+
+@pytest.mark.parametrize("path", sorted(CERTIFICATES.glob("*.json")), ids=lambda path: path.stem)
+def test_certificate_of_something_else_starts_nothing(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--payload", "{}", "--level", f"@{path}", *CPU, "--state", str(tmp_path / "state")]
+
+    assert main(["run", str(bundle(tmp_path)), *words]) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert f"not started: {path}" in err

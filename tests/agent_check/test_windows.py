@@ -23,7 +23,7 @@ def pair(paused: dict[str, object] | None = None, running: dict[str, object] | N
     [
         pytest.param({}, {}, None, id="all is well"),
         pytest.param({}, {"progress": 0}, None, id="it stood still beside the work: harm, not a fault"),
-        pytest.param({}, {"held": 0.08}, None, id="a quarter of the level is held"),
+        pytest.param({}, {"held": 0.11}, None, id="units of 1 ms behind frames of 8 ms"),
         pytest.param({"progress": 0}, {}, "stood still while the work was paused", id="the counter stands still"),
         pytest.param({"progress": 0}, {"progress": 0}, "stood still", id="the program has ended"),
         pytest.param({"progress": None}, {}, "could not be read", id="no baseline"),
@@ -32,7 +32,7 @@ def pair(paused: dict[str, object] | None = None, running: dict[str, object] | N
         pytest.param({"fault": "it went back"}, {}, "it went back", id="the fault is told as it was found"),
         pytest.param({}, {"held": None}, "could not be measured", id="nobody knows what the work held"),
         pytest.param({"held": None}, {}, "could not be measured", id="nobody knows whether it was paused"),
-        pytest.param({}, {"held": 0.05}, "not held: the work took 0.050 of 0.300", id="an idle job proves nothing"),
+        pytest.param({}, {"held": 0.1}, "not held: the work took 0.100 of 0.300", id="an idle job proves nothing"),
         pytest.param({"held": 0.2}, {}, "went on while it was paused", id="a job that does not pause"),
     ],
 )

@@ -252,7 +252,9 @@ class Table:
 
 
 @contextmanager
-def pending(asked: Iterable[Mutant], *, whole: bool = False, at_once: int = AT_ONCE) -> Generator[dict[str, Future[Row]]]:
+def pending(
+    asked: Iterable[Mutant], *, whole: bool = False, at_once: int = AT_ONCE
+) -> Generator[dict[str, Future[Row]]]:
     """Begin to judge all of them, in order; who leaves the block early waits only for those under way."""
     table = Table(whole=whole, at_once=at_once)
     workers = ThreadPoolExecutor(at_once + 1)

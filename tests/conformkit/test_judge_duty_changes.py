@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from oarbank_agent_check.sources.ticks import Tick
+from oarbank_conformkit.checks import Check
 from oarbank_conformkit.evidence import Change, CpuSeen, DutySeen, Wait
-from oarbank_conformkit.judge.duty import disturbed, judge_duty
+from oarbank_conformkit.judge.duty import disturbed, judge_duty, tells_more
 from oarbank_conformkit.judge.duty_changes import next_duties
 from oarbank_sdk.events import DutyReport
 from tests.conformkit.seen import NUDGED, OPENS, SPEC, cpu, duty, judged, report, ticks
@@ -140,8 +141,8 @@ def test_reports_without_a_length_cannot_be_compared_and_that_is_no_fault() -> N
 TIMES = [
     # what, reports, absent after their end, verdict
     ("on time", RIGHT, 0.05, "pass"),
-    ("none for four seconds and a half", (RIGHT[0], told(NUDGED_AT + 2.0, NUDGED_AT + 6.5), RIGHT[3]), 0.05, "pass"),
-    ("none for longer", (RIGHT[0], RIGHT[3]), 0.05, "pass"),
+    ("a long interval", (RIGHT[0], told(NUDGED_AT + 2.0, NUDGED_AT + 6.5), RIGHT[3]), 0.05, "pass"),
+    ("none for four seconds", (RIGHT[0], RIGHT[3]), 0.05, "pass"),
     ("none for five seconds", (told(NUDGED_AT, NUDGED_AT + 5.0), RIGHT[3]), 0.05, "fail"),
     ("a long unit", (told(NUDGED_AT, NUDGED_AT + 5.0, longest_unit_s=0.6), RIGHT[3]), 0.05, "pass"),
     ("written a second late", RIGHT, 0.99, "pass"),
@@ -209,6 +210,23 @@ def test_duty_of_0_is_held_a_second_after_its_nudge(held: float, verdict: str) -
     assert f"{held:.3f}" in found["duty.follows"].detail
 
 
+@pytest.mark.parametrize(("waited_s", "verdict"), [(0.0, "fail"), (0.1, "fail"), (0.3, "unknown")])
+def test_unit_in_flight_that_waited_for_a_processor_is_not_accused(waited_s: float, verdict: str) -> None:
+    waits = (Wait(ZERO_AT + 0.9, 0.9, waited_s), Wait(ZERO_AT + 2.0, 1.0, 0.0))
+    starved = over(ZERO_AT + 1.0, ZERO_AT + 2.0, 0.35, waits=waits)
+
+    found = judged(seen(changes=(zero(cpu=starved), again())))
+
+    assert found["duty.follows"].status == verdict
+
+
+def test_uneven_reports_of_long_idles_are_compared_as_a_whole() -> None:
+    uneven = (report(0.6, ends_s=3.0, window_s=2.0), report(0.0, ends_s=5.0, window_s=2.0))
+    held = cpu(ticks=(*ticks(0.6, 2.0), *ticks(0.0, 2.0, start=OPENS + 2.0)), total_s=1.2)
+
+    assert judged(duty(reports=uneven, cpu=held))["duty.reports_true"].status == "pass"
+
+
 def test_work_reported_at_duty_0_fails_too() -> None:
     found = judged(seen(reports=(*RIGHT[:3], told(ZERO_AT + 0.01, AGAIN_AT, 0.2, duty=0.0))))
 
@@ -227,7 +245,6 @@ WAKES = [
     ("no work in two seconds", {"woke_s": None, "looked_s": 2.0}, {}, "fail"),
     ("the machine left it none", {"woke_s": None, "cpu": over(AGAIN_AT, AGAIN_AT + 2.0)}, {"waits": 0.6}, "unknown"),
     ("what it did could not be read", {"woke_s": None, "unasked_s": {}}, {}, "unknown"),
-    ("its idle outlasts the wait", {"woke_s": None}, {"longest_unit_s": 0.7}, "skip"),
 ]
 
 
@@ -236,15 +253,23 @@ def test_a_larger_duty_ends_a_wait(what: str, changes: dict[str, Any], more: dic
     change = again(**changes)
     if "waits" in more and change.cpu is not None:
         change = replace(change, cpu=replace(change.cpu, waits=(Wait(AGAIN_AT + 2.0, 2.0, more["waits"]),)))
-    reports = tuple(replace(one, longest_unit_s=more.get("longest_unit_s")) for one in RIGHT)
 
-    assert judged(seen(reports=reports, changes=(zero(), change)))["duty.wakes"].status == verdict
+    assert judged(seen(changes=(zero(), change)))["duty.wakes"].status == verdict
 
 
-def test_runner_that_did_nothing_before_need_not_wake() -> None:
-    idle = {"reports": tuple(replace(one, share=0.0) for one in RIGHT), "cpu": cpu(0.0)}
+RESTS = [
+    # seconds without work in the window of 4 s, verdict for a runner that was not seen to wake
+    (1.9, "fail"),
+    (2.1, "skip"),
+    (4.0, "skip"),
+]
 
-    assert judged(seen(**idle, changes=(zero(), again(woke_s=None))))["duty.wakes"].status == "skip"
+
+@pytest.mark.parametrize(("rest_s", "verdict"), RESTS)
+def test_runner_whose_own_idles_outlast_the_wait_need_not_wake(rest_s: float, verdict: str) -> None:
+    rested = cpu(ticks=(*ticks(0.3, 4.0 - rest_s), *ticks(0.0, rest_s, start=OPENS + 4.0 - rest_s)), total_s=0.3)
+
+    assert judged(seen(cpu=rested, changes=(zero(), again(woke_s=None))))["duty.wakes"].status == verdict
 
 
 def test_spec_of_duty_0_is_woken_by_another_one() -> None:
@@ -278,9 +303,21 @@ def test_task_that_breaks_when_its_duty_changes_fails_that(changes: tuple[Change
 def test_only_what_the_machine_kept_from_being_told_is_worth_another_run() -> None:
     waits = tuple(Wait(OPENS + (i + 1) * 0.1, 0.1, 0.02) for i in range(40))
 
-    def again_(one: DutySeen) -> bool:
-        return disturbed(judge_duty(SPEC, one, cancellable=True))
+    assert disturbed(checks_of(duty(cpu=cpu(0.25, waits=waits))))
+    assert not disturbed(checks_of(duty()))
+    assert not disturbed(checks_of(duty(reports=(report(device="gpu"),))))
+    assert not disturbed(checks_of(duty(reports=(), cpu=cpu(0.25, waits=waits))))
 
-    assert again_(duty(cpu=cpu(0.25, waits=waits)))
-    assert not again_(duty())
-    assert not again_(duty(reports=(report(device="gpu"),)))
+
+def checks_of(one: DutySeen) -> list[Check]:
+    return judge_duty(SPEC, one, cancellable=True)
+
+
+def test_the_run_that_tells_more_is_kept_and_a_failure_always() -> None:
+    right, wrong = checks_of(duty()), checks_of(duty(cpu=cpu(0.9)))
+    open_ = checks_of(duty(reports=(report(device="gpu"),)))
+
+    assert tells_more(right, open_)
+    assert not tells_more(open_, right)
+    assert tells_more(wrong, right)
+    assert tells_more(right, right)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from oarbank_conformkit.checks import Check
 from oarbank_conformkit.report import Report
 from tests.conformkit import bundles, mutant_table
 from tests.conformkit.conftest import Conform
@@ -27,7 +26,7 @@ Judged = Callable[[Mutant], Row]
 @pytest.fixture(scope="session")
 def judged(request: pytest.FixtureRequest) -> Iterator[Judged]:
     """All chosen mutants on their way, several at once; each test waits for its own."""
-    params = [getattr(item, "callspec").params for item in request.session.items if hasattr(item, "callspec")]
+    params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     asked = [one["mutant"] for one in params if isinstance(one.get("mutant"), Mutant)]
     with mutant_table.pending(asked) as rows:
         yield lambda mutant: rows[mutant.name].result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 
 import pytest
 
@@ -36,6 +37,14 @@ def test_lists_hold_what_the_guides_show() -> None:
     assert {"scripts oarbank-sdk", "oarbank_sdk.commands new"} <= sdk
     assert "pytest11 oarbank_conformkit.pytest_plugin" in listed("oarbank_conformkit")
     assert len([line for line in listed("oarbank_conformkit") if line.startswith("rule ")]) > 40
+
+
+def test_typed_caller_is_checked_and_what_it_expects_to_be_refused_must_be() -> None:
+    checker = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pyrefly"]
+
+    assert "tests/contracts/typed_caller.py" in checker["project-includes"]
+    assert checker["errors"]["unused-ignore"] == "error"
+    assert "step hatch check types" in (ROOT / ".ci/run").read_text("utf-8")
 
 
 def test_typed_caller_imports_public_names_alone() -> None:

@@ -61,14 +61,6 @@ class How:
     settle_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """No level; `line` says why. With `wrong_file` it is no certificate at all, else it grants nothing here and now."""
-
-    line: str
-    wrong_file: bool = False
-
-
 def document(
     found: Certifier,
     *,
@@ -121,17 +113,17 @@ def pair_document(pair: Pair) -> dict[str, Any]:
     return {"first": _window(pair.first), "second": _window(pair.second), "fault": windows.fault(pair)}
 
 
-def level_from(data: bytes, where: str, host: HostFacts, work: WorkFacts) -> float | Refused:
-    """Give the level that a certificate grants this work on this machine, or why it grants none."""
+def level_from(data: bytes, where: str, host: HostFacts, work: WorkFacts) -> float | str:
+    """Give the level that a certificate grants this work on this machine, or why it grants none, in one line."""
     verdict = judge(KIND, data)
     if not verdict.valid:
-        return Refused(f"{verdict.faults[0].line(where)}. Give a certificate that `sweep` wrote.", wrong_file=True)
+        return f"{verdict.faults[0].line(where)}. Give a certificate that `sweep` wrote."
     certificate = verdict.value
     changed = changes(certificate, host, work)
     if changed:
-        return Refused(f"{where}: must hold for what is here; it is void: {'; '.join(changed)}. {ANEW}")
+        return f"{where}: must hold for what is here; it is void: {'; '.join(changed)}. {ANEW}"
     if certificate["level"] is None:
-        return Refused(f"{where}: must hold a level; found none: {_one_line(certificate['reason'])[:300]}. {ANEW}")
+        return f"{where}: must hold a level; found none: {_one_line(certificate['reason'])[:300]}. {ANEW}"
     return float(certificate["level"])
 
 

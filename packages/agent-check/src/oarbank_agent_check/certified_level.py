@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from oarbank_agent_check import certificate
-from oarbank_agent_check.certificate import Refused
 from oarbank_agent_check.host_facts import host_facts, work_facts
 from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_agent_check.jobs.host import Host
 from oarbank_agent_check.jobs.manifest import file_bytes
 from oarbank_agent_check.jobs.module import Module, Stage
+from oarbank_sdk.contracts.judge import judge
 
 
 class NotCertified(Exception):
@@ -31,8 +31,6 @@ def certified_level(
     """
     text = file_bytes(path, str(path))
     found = certificate.level_from(text, str(path), host_facts(host), work_facts(module, folder, stage, payload, data))
-    if not isinstance(found, Refused):
+    if isinstance(found, float):
         return found
-    if found.wrong_file:
-        raise UsageError(found.line)
-    raise NotCertified(found.line)
+    raise NotCertified(found) if judge(certificate.KIND, text).valid else UsageError(found)

@@ -10,7 +10,6 @@ level's own. Pure: moments come in as seconds since the start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
@@ -249,7 +248,10 @@ class Certifier:
         wanted = 1 - (RESOLUTION if self.failed.verdict == "harms" else CLOSE)
         candidate = round((below * above) ** 0.5 if below else above / 2, 3)
         if below >= wanted * above or not below < candidate < above or candidate < LEAST_LEVEL:
-            self.over, self.why = True, self.failed.why
+            self.over = True
+            if self.failed.verdict == "undecided":
+                first = next(test for test in self.tests if test.verdict == "undecided")
+                self.why = f"level {first.level:.3f}: {first.why}"
         elif self._refined == REFINEMENTS:
             self.end(f"{REFINEMENTS} halvings were not enough")
         else:
@@ -267,9 +269,3 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"
     return f"{seconds:.0f} s"
-
-
-def lowest_failing(tests: Sequence[LevelTest]) -> LevelTest | None:
-    """Give the lowest level that was shown not to pass."""
-    failing = [test for test in tests if test.verdict in ("harms", "close")]
-    return min(failing, key=lambda test: test.level, default=None)

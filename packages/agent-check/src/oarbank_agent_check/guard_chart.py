@@ -42,14 +42,25 @@ def pressure(told: ProgramHistory, span: Span) -> str:
     return _svg([*_spans(told.active, span), *lines, *stale, *drawn])
 
 
+def top_of(told: JobHistory, span: Span) -> float:
+    """Give the share at the top of a job's picture: 1, or a half where that is room enough."""
+    ordered = {t for t, _ in told.asked}
+    free = None in (duty for t, duty in told.asked if span.holds(t)) or any(
+        begin not in ordered for begin, end in told.runs if end is None or end >= span.first
+    )
+    most = max([0.0, *(share for t, share in [*told.held, *told.asked] if share is not None and span.holds(t))])
+    return 1.0 if free or most > 0.5 else 0.5
+
+
 def shares(told: JobHistory, span: Span) -> str:
-    """Draw a job's pauses, its duty as steps, and what it held; no limit is the top."""
-    held = [_line([(span.x(t), _y(value)) for t, value in part], "held") for part in _parts(told.held, span)]
+    """Draw a job's pauses, its duty as steps, and what it held; no limit is the top, which `top_of` gives."""
+    top = top_of(told, span)
+    held = [_line([(span.x(t), _y(value / top)) for t, value in part], "held") for part in _parts(told.held, span)]
     unread = [_mark(span.x(t)) for t, value in told.held if value is None and span.holds(t)]
-    return _svg([*_spans(told.pauses, span), *unread, *held, *_steps(told, span)])
+    return _svg([*_spans(told.pauses, span), *unread, *_steps(told, span, top), *held])
 
 
-def _steps(told: JobHistory, span: Span) -> list[str]:
+def _steps(told: JobHistory, span: Span, top: float) -> list[str]:
     """The duty in force from one order to the next, while a job ran."""
     drawn = []
     for begin, end in told.runs:
@@ -60,9 +71,9 @@ def _steps(told: JobHistory, span: Span) -> list[str]:
         moments = [(begin, None), *orders] if not orders or orders[0][0] > begin else orders
         points: list[tuple[float, float]] = []
         for (t, duty), after in zip(moments, [*(t for t, _ in moments[1:]), until], strict=True):
-            height = _y(1.0 if duty is None else duty)
+            height = _y(1.0 if duty is None else duty / top)
             points += [(span.x(t), height), (span.x(after), height)]
-        drawn.append(_line(points, "asked"))
+        drawn.append(_line(points, "asked", width=5))
     return drawn
 
 
@@ -95,12 +106,12 @@ def _mark(x: float) -> str:
     return f'<rect x="{x - 1:.1f}" y="96" width="2" height="4" fill="var(--bad)"/>'
 
 
-def _line(points: Sequence[tuple[float, float]], colour: str, dashes: str = "") -> str:
+def _line(points: Sequence[tuple[float, float]], colour: str, dashes: str = "", width: int = 2) -> str:
     told = points if len(points) > 1 else [*points, (points[0][0] + 2, points[0][1])]
     where = " ".join(f"{x:.1f},{y:.1f}" for x, y in told)
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return (
-        f'<polyline points="{where}" fill="none" stroke="var(--{colour})" stroke-width="{1 if dashes else 2}"'
+        f'<polyline points="{where}" fill="none" stroke="var(--{colour})" stroke-width="{1 if dashes else width}"'
         f' vector-effect="non-scaling-stroke"{dashed}/>'
     )
 

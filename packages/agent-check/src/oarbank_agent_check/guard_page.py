@@ -31,9 +31,9 @@ RULES = {
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d2430;--soft:#5d6878;--line:#d5dae2;--card:#f4f6f9;--back:#fff;
---asked:#2563c9;--held:#c2560c;--held-fill:#f3b27a;--press:#8a3fc0;--bad:#c0272d;--good:#1c7c3f;--span:#d3dcec}
+--asked:#8fb3ea;--held:#c2560c;--held-fill:#f3b27a;--press:#8a3fc0;--bad:#c0272d;--good:#1c7c3f;--span:#d3dcec}
 @media(prefers-color-scheme:dark){:root{--ink:#e5e9f0;--soft:#9aa6b8;--line:#353d4a;--card:#1f252e;--back:#14181e;
---asked:#79aaff;--held:#ff9d5c;--held-fill:#7a4a24;--press:#c792ea;--bad:#ff7b80;--good:#63cc8a;--span:#2f3a4b}}
+--asked:#3f69a8;--held:#ff9d5c;--held-fill:#7a4a24;--press:#c792ea;--bad:#ff7b80;--good:#63cc8a;--span:#2f3a4b}}
 *{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--ink);font:16px/1.45 system-ui,sans-serif}
 main{max-width:56rem;margin:0 auto;padding:1rem}h1{font-size:1.3rem;margin:.2rem 0}h2{font-size:1.05rem;margin:0}
 p{margin:.3rem 0}.soft{color:var(--soft)}.card{background:var(--card);border-radius:.6rem;padding:.8rem;margin:.8rem 0}
@@ -109,8 +109,9 @@ def _lane(view: LaneView, told: JobHistory | None, span: guard_chart.Span, times
     more = f'<p class="soft">{escape(words)}</p>' if words and job is None else ""
     state = f"<span>{escape(lane_state(view))}</span>"
     key = _key(("", "asked", "duty asked"), ("", "held", "share of the GPU held"), ("box", "span", "paused"))
-    picture = guard_chart.shares(told or JobHistory(), span)
-    return _card(view.name, state, numbers, more, picture, ("1", "½", "0"), times, key)
+    told = told or JobHistory()
+    scale = ("1", "½", "0") if guard_chart.top_of(told, span) == 1 else ("½", "¼", "0")
+    return _card(view.name, state, numbers, more, guard_chart.shares(told, span), scale, times, key)
 
 
 def _key(*entries: tuple[str, str, str]) -> str:

@@ -24,7 +24,7 @@ Point = tuple[float, float | None]
 
 @dataclass(slots=True)
 class JobHistory:
-    """One lane's: `asked` are steps (None: no limit, or nothing runs), `held` measured shares (None: unreadable)."""
+    """One lane's: `asked` are orders (None: no limit), `held` measured shares (None: unreadable), `runs` its jobs."""
 
     asked: list[Point] = field(default_factory=list)
     held: list[Point] = field(default_factory=list)
@@ -99,7 +99,10 @@ class History:
             self._decide(t, name, "uses the GPU", "")
         of.level = max([level or 0.0, *levels.values()]) if level is not None or levels else None
         if of.level is not None:
-            self._decide(t, name, f"jobs may have {of.level:.3f} beside it", "the level certified for it")
+            self._decide(t, name, f"jobs may have {of.level:.3f} beside it", "its level")
+        else:
+            why = "it has no level, or its own speed is being learnt"
+            self._decide(t, name, "nothing that needs a duty may run beside it", why)
 
     def _job(self, kind: str, t: float, job: str, line: Mapping[str, Any]) -> None:
         of = self.jobs.setdefault(lane_of(job), JobHistory())
@@ -128,7 +131,6 @@ class History:
         elif kind == "job_end":
             _close(of.pauses, t)
             if _close(of.runs, t):
-                _add(of.asked, (t, None))
                 self._decide(t, job, "ended", "")
 
     def _decide(self, t: float, who: str, what: str, why: str) -> None:

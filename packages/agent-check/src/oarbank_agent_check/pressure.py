@@ -19,7 +19,7 @@ WINDOW_S = 20.0
 """What a rate is taken over: the protect window, after which the law halves again at the earliest."""
 
 SETTLE_S = 2.0
-"""So long after our work was held a unit of it may still run; nothing is learnt."""
+"""Our work counts as running for so long after it was held, or has ended: a unit of it may still run."""
 
 LEAST_S = 2.0
 """A rate needs so much time since our work began or ended: one sample."""
@@ -53,15 +53,19 @@ class Pressure:
     """Something of ours runs."""
     _changes: list[tuple[float, float]] = field(default_factory=list)  # (moment, count), since `_since` and one before
     _since: float | None = None  # our work has begun or ended then; None: nothing was heard
+    _ran_at: float = 0.0
     _read_at: float | None = None
     _fault: str | None = None
 
     def work(self, t: float, runs: bool) -> None:
-        """Say whether anything of ours runs on the GPU now."""
-        if runs == self.working and self._since is not None:
+        """Say whether anything of ours runs on the GPU now; a gap between two jobs is no end of it."""
+        if runs:
+            self._ran_at = t
+        elif self.working and t - self._ran_at < SETTLE_S:
             return
-        self.working = runs
-        self._begin(t)
+        if runs != self.working or self._since is None:
+            self.working = runs
+            self._begin(t)
 
     def hear(self, t: float, count: float | None, fault: str | None = None) -> None:
         """Take a reading of the counter; None with a reason: it could not be read."""
@@ -78,6 +82,7 @@ class Pressure:
         last = self._changes[-1][1]
         if count < last:
             self.restart(t)
+            self._read_at = t
             self._changes.append((t, count))
         elif count > last:
             self._changes.append((t, count))
@@ -86,7 +91,7 @@ class Pressure:
 
     def restart(self, t: float) -> None:
         """The program is another one than before: forget what was learnt."""
-        self.baseline = self.rate = None
+        self.baseline = self.rate = self._read_at = None
         self._changes.clear()
         self._begin(t)
 
@@ -122,10 +127,9 @@ class Pressure:
         """After 20 s without our work the rate over them is the baseline."""
         if self.working or self._since is None:
             return
-        began = self._since + SETTLE_S
-        if t - began < WINDOW_S or self._still(t):
+        if t - self._since < WINDOW_S or self._still(t):
             return
-        inside = [change for change in self._changes if change[0] >= began]
+        inside = [change for change in self._changes if change[0] >= self._since]
         if len(inside) < 2:
             return
         (first_t, first), (last_t, last) = inside[0], inside[-1]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import psutil
 
 from oarbank_agent_check.guard_config import Match
+from oarbank_agent_check.process_table import system_table
 
 SCAN_S = 0.5
 """Seconds between two scans."""
@@ -30,6 +31,7 @@ class ProcessScan:
     def __init__(self, programs: Mapping[str, Match]) -> None:
         self._programs = dict(programs)
         self._own = os.getpid()
+        self._table = system_table()
         self._settled: dict[int, tuple[str, ...]] = {}  # pid: the programs it is of
         self._anew_at = 0.0
 
@@ -47,7 +49,8 @@ class ProcessScan:
         except (OSError, psutil.Error):
             return found
         ours = self._ours()
-        self._settled = {pid: names for pid, names in self._settled.items() if pid in set(living)}
+        there = set(living)
+        self._settled = {pid: names for pid, names in self._settled.items() if pid in there}
         for pid in living:
             if pid in ours:
                 continue
@@ -80,8 +83,10 @@ class ProcessScan:
             return ()
 
     def _ours(self) -> frozenset[int]:
-        try:
-            below = psutil.Process(self._own).children(recursive=True)
-        except psutil.Error:
-            below = []
-        return frozenset([self._own, *(child.pid for child in below)])
+        self._table.begin_round()
+        found, todo = {self._own}, [self._own]
+        while todo:
+            below = [pid for pid in self._table.children(todo.pop()) if pid not in found]
+            found.update(below)
+            todo += below
+        return frozenset(found)

@@ -73,10 +73,10 @@ class ProtectedProgram:
         was = self._presence.there
         there = bool(pids) or (self._tree is not None and bool(self._tree.members()))
         self._presence = self._presence.looked(t, there)
+        if was != there:
+            self._pressure.restart(t)
         if not there:
             self._stop()
-            if was:
-                self._pressure.restart(t)
         elif self._tree is None and pids:
             self._measured_from(t, pids[0])
         return self._standing(t, sampled=False)
@@ -107,7 +107,8 @@ class ProtectedProgram:
             self._presence = self._presence.sampled(t, None)
         told = self._standing(t, sampled=True)
         self._row = self._pressure.row(t) if self._has_progress and self._presence.there else None
-        if self._row is not None and self._told == (True, True):
+        known = self._pressure.baseline is not None or not self._learns  # else it is about to be learnt
+        if self._row is not None and known and self._told == (True, True):
             told.append(PressureTold(t, self._row.value, self.name))
         return told
 

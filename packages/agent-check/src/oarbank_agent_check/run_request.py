@@ -15,8 +15,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from oarbank_agent_check import outcome
 from oarbank_agent_check.agent import Agent, Request
 from oarbank_agent_check.agent_state import StateFolder, default_folder
+from oarbank_agent_check.certified_level import NotCertified, certified_level
 from oarbank_agent_check.commands.words import write_lines
 from oarbank_agent_check.gpu_readings import GpuReader
 from oarbank_agent_check.interrupts import Interrupts
@@ -37,13 +39,14 @@ from oarbank_sdk.canonical import CanonicalError
 
 def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Screen, stack: ExitStack) -> int:
     """Run the job that the command's words ask for, and give the exit code; `stack` closes what was opened."""
-    if (arguments.level is None) != (arguments.pressure is None):
+    certified = isinstance(arguments.level, Path)
+    if (arguments.level is None) != (arguments.pressure is None) and not (certified and arguments.pressure is None):
         raise UsageError(
             "--level and --pressure go together: the pressure moves the level. Use --duty for a fixed duty."
         )
     host = this_host()
-    module = _module(arguments.dir, host)
-    task = _task(module, arguments.stage, _payload(arguments.payload), host)
+    module = module_at(arguments.dir, host)
+    task = task_of(module, arguments.stage, payload_of(arguments.payload), host)
     readers = readers_here(must=arguments.check) if arguments.measure == "gpu" else []
     for reader in readers:
         stack.callback(reader.close)
@@ -52,6 +55,11 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
     law = Law(state, journal, arguments.time_factor)
     data = Path(arguments.data) if arguments.data else state.data(module.id)
     data_folder(data)
+    try:
+        level = _level(arguments, host, module, task, data)
+    except NotCertified as why:
+        screen.say(f"not started: {why}")
+        return outcome.NO
     stage = task.stage.name or "job"
     out = ResultFolder(Path(arguments.out)) if arguments.out else ResultFolder.beside(f"{module.short}-{stage}-result")
     stack.callback(out.drop)
@@ -60,7 +68,7 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
         folder=Path(arguments.dir).resolve(),
         task=task,
         job=f"run-{secrets.token_hex(6)}",
-        level=arguments.duty if arguments.level is None else arguments.level,
+        level=level,
         pressure=arguments.pressure,
         measure=arguments.measure,
         readers=readers,
@@ -70,6 +78,15 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
     found = Agent(request, law, host, out, interrupts, screen).run()
     _tell(found, screen, journal_on_stdout=arguments.journal == "-")
     return found.exit
+
+
+def _level(arguments: argparse.Namespace, host: Host, module: Module, task: Task, data: Path) -> float:
+    if isinstance(arguments.level, Path):
+        folder = Path(arguments.dir).resolve()
+        return certified_level(
+            arguments.level, host, module, folder, task.stage, task.payload, data.resolve()
+        )
+    return arguments.duty if arguments.level is None else arguments.level
 
 
 def _tell(found: Outcome, screen: Screen, *, journal_on_stdout: bool) -> None:
@@ -83,7 +100,8 @@ def _tell(found: Outcome, screen: Screen, *, journal_on_stdout: bool) -> None:
             write_lines([payload])
 
 
-def _module(directory: str, host: Host) -> Module:
+def module_at(directory: str, host: Host) -> Module:
+    """Read a module that may run here. Raises `UsageError`."""
     found = read_manifest(directory)
     if found.module is None:
         raise UsageError(found.faults[0].line(MANIFEST))
@@ -93,7 +111,8 @@ def _module(directory: str, host: Host) -> Module:
     return found.module
 
 
-def _task(module: Module, name: str | None, payload: dict[str, Any], host: Host) -> Task:
+def task_of(module: Module, name: str | None, payload: dict[str, Any], host: Host) -> Task:
+    """Make the task of a stage and a payload. Raises `UsageError`."""
     task = Task("run", _stage(module, name), payload, payload)
     try:
         envelope(module, task, host.platform)
@@ -113,7 +132,8 @@ def _stage(module: Module, name: str | None) -> Stage:
     return stage
 
 
-def _payload(given: str) -> dict[str, Any]:
+def payload_of(given: str) -> dict[str, Any]:
+    """Read a payload, JSON or @FILE. Raises `UsageError`."""
     where = "--payload"
     data: str | bytes = given
     if given.startswith("@"):

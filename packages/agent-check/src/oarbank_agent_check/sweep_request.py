@@ -42,9 +42,9 @@ from oarbank_sdk.control import replace_text
 def run_sweep(arguments: argparse.Namespace, interrupts: Interrupts, screen: Screen, stack: ExitStack) -> int:
     """Search for the level that the command's words ask for, and give the exit code."""
     host = this_host()
-    module = run_request._module(arguments.dir, host)
+    module = run_request.module_at(arguments.dir, host)
     _may_be_certified(module)
-    task = run_request._task(module, arguments.stage, run_request._payload(arguments.payload), host)
+    task = run_request.task_of(module, arguments.stage, run_request.payload_of(arguments.payload), host)
     pace = Pace(arguments.window, arguments.settle, task.stage.timeout_s)
     if pace.job_s <= 2 * pace.pair_s:
         raise UsageError(

@@ -43,7 +43,7 @@ def verdict_line(test: LevelTest) -> str:
     held = test.held()
     little = ""
     if held is not None and held < HELD_LITTLE * test.level:
-        little = ", less than asked: beside this program the level is worth no more"
+        little = ", less than asked: its harm was seen at this share and not at more"
     why = "" if test.why is None else f"; {test.why}"
     return (
         f"level {test.level:.3f}: {WORDS[test.verdict]}, harm {_percent(test.harm())}{between}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-LEAST_HELD = 0.25
+LEAST_HELD = 0.35
 """A running window must hold at least this part of its level. Well below 1: beside a busy device the wait counts as
 held by the governor, and units of 1 ms behind frames of 8 ms truly hold 0.37 of what is asked."""
 
@@ -86,9 +86,11 @@ def fault(pair: Pair) -> str | None:
 
 
 def slowdown(pair: Pair) -> float:
-    """Give log(rate with the work paused / rate with it running), at most `LARGEST`; for a pair that counts."""
+    """Give log(rate with the work paused / rate with it running), `LARGEST` at most; for a pair that counts."""
     paused, running = pair.paused.rate, pair.running.rate
-    return min(math.log(paused / running), LARGEST) if running > 0 else LARGEST
+    if running <= 0:
+        return LARGEST
+    return max(-LARGEST, min(math.log(paused) - math.log(running), LARGEST))
 
 
 def harm_of(slowdown: float) -> float:

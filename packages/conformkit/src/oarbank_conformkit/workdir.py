@@ -55,11 +55,14 @@ class Scratch(workdir.Scratch):
     def lay_out(
         self, spec: Mapping[str, Any], task: Task, fixtures: Fixtures | None, secrets: Mapping[str, str]
     ) -> None:
-        """Write what an agent writes before it starts a runner. Raises `BadFixture`."""
+        """Write what an agent writes before it starts a runner. Raises `BadFixture` and `HostFault`."""
         self.write_first(spec, _grants(fixtures))
         if secrets:
-            replace_text(self.secrets_file, json.dumps(secrets) + "\n")
-            self.secrets_file.chmod(0o600)
+            try:
+                replace_text(self.secrets_file, json.dumps(secrets) + "\n")
+                self.secrets_file.chmod(0o600)
+            except OSError as exc:
+                raise HostFault(f"start: {self.secrets_file} must be written; {exc}. Free some space.") from None
         for dataset, mount in task.mounts.items():
             self._copy(dataset, mount, fixtures)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from contextlib import ExitStack
+from pathlib import Path
 
 from oarbank_agent_check.commands.words import Commands, CouldNotTell, WrongUse
 
@@ -30,7 +31,12 @@ def add(commands: Commands) -> None:
     run.add_argument("--payload", required=True, metavar="JSON|@FILE", help="the job's payload, one JSON object")
     asked = run.add_mutually_exclusive_group(required=True)
     asked.add_argument("--duty", type=part, metavar="D", help="the share of the GPU's time it may take, above 0 to 1")
-    asked.add_argument("--level", type=part, metavar="L", help="the share to begin with; --pressure then moves it")
+    asked.add_argument(
+        "--level",
+        type=level,
+        metavar="L|@FILE",
+        help="the share to begin with, or the certificate that grants one; --pressure then moves it",
+    )
     run.add_argument("--pressure", metavar="CMD", help="prints how much the protected program slowed, over its target")
     run.add_argument("--measure", choices=("gpu", "cpu"), default="gpu", help="what is measured (default gpu)")
     run.add_argument(
@@ -69,6 +75,11 @@ def part(text: str) -> float:
     if not 0 < number <= 1:  # false for NaN too
         raise argparse.ArgumentTypeError(f"must be above 0 and at most 1; found {text[:80]!r}")
     return number
+
+
+def level(text: str) -> float | Path:
+    """Read a share of time, or the certificate that grants one."""
+    return Path(text[1:]) if text.startswith("@") else part(text)
 
 
 def factor(text: str) -> float:

@@ -32,13 +32,25 @@ from oarbank_sdk.events import DutyReport
 
 __all__ = [
     "BURST_TOLERANCE", "REPORT_WAIT_S", "SETTLE_S", "Measured", "disturbed", "judge_duty", "limit", "measured",
-    "used_reports",
+    "tells_more", "used_reports",
 ]  # fmt: skip
 
 
 def disturbed(checks: list[Check]) -> bool:
-    """Say whether a busy machine kept any of the checks from being told: another run may tell."""
-    return any(one.status == "unknown" and BUSY.items() <= (one.evidence or {}).items() for one in checks)
+    """Say whether another run may tell more: a busy machine kept a check from being told, and none failed."""
+    failed = any(one.status == "fail" for one in checks)
+    return not failed and any(
+        one.status == "unknown" and BUSY.items() <= (one.evidence or {}).items() for one in checks
+    )
+
+
+def tells_more(again: list[Check], before: list[Check]) -> bool:
+    """Say whether another run's checks are the ones to keep: a failure is one, whichever run it is of."""
+    return any(one.status == "fail" for one in again) or _unknown(again) <= _unknown(before)
+
+
+def _unknown(checks: list[Check]) -> int:
+    return sum(one.status == "unknown" for one in checks)
 
 
 def judge_duty(spec: DutySpec, seen: DutySeen, *, cancellable: bool) -> list[Check]:

@@ -185,5 +185,3 @@ def _waited(found: Shares) -> str:
 def _unfollowed(seen: DutySeen) -> str:
     followed = seen.cpu is None or seen.cpu.follows_orphans
     return "" if followed else " (children that detach themselves cannot be followed on this system)"
-
-

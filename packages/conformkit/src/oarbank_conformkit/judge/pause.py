@@ -30,6 +30,11 @@ def idle(cpu_s: float, wait_s: float, dt_s: float) -> bool:
     return cpu_s <= TRICKLE * dt_s + 1e-9 and wait_s <= TRICKLE * dt_s
 
 
+def off(gpu: float | None) -> bool:
+    """Say whether a share of the GPU is none; one that cannot be read is taken for none, and processor time decides."""
+    return gpu is None or gpu <= HELD_GPU
+
+
 def judge_pause(module: Module, golden: Golden, first: str | None, seen: PauseSeen, *, exact: bool) -> list[Check]:
     """Return the checks of a pause; `first` is the digest of the golden's first run, None for none."""
     title = f"golden {golden.name}"
@@ -74,14 +79,15 @@ def _kept(seen: PauseSeen) -> tuple[Status, str]:
         return "fail", f"must wait for a newer document; found that it ended {seen.ended_s:.1f} s after the pause"
     if seen.moved:
         return "fail", f"must leave everything as it is; found another {', '.join(seen.moved)}"
-    if seen.gpu is not None and seen.gpu > HELD_GPU:
-        return "fail", f"must keep off the GPU; found it busy for {seen.gpu:.2f} of {seen.window_s:.1f} s"
+    if not off(seen.gpu):
+        return "fail", f"must keep off the GPU; found it busy for {seen.gpu or 0.0:.2f} of {seen.window_s:.1f} s"
     if seen.cpu_s is None:
         return "unknown", "its processor time cannot be read here"
     if seen.cpu_s > HELD_CPU * seen.window_s + 0.02:
         when = "" if seen.woke_s is None else f", from {seen.woke_s:.1f} s after the pause on"
         return "fail", f"must rest; found {seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{when}"
-    return "pass", f"{seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s"
+    gpu = "" if seen.gpu is None else f", the GPU busy for {seen.gpu:.2f} of it"
+    return "pass", f"{seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{gpu}"
 
 
 def _result(module: Module, first: str | None, seen: PauseSeen, *, exact: bool) -> tuple[Status, str]:

@@ -14,7 +14,15 @@ from dataclasses import replace
 from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.checks import Check, check, timed
 from oarbank_conformkit.evidence import DutySeen
-from oarbank_conformkit.judge.duty import REPORT_WAIT_S, SETTLE_S, disturbed, judge_duty, limit, used_reports
+from oarbank_conformkit.judge.duty import (
+    REPORT_WAIT_S,
+    SETTLE_S,
+    disturbed,
+    judge_duty,
+    limit,
+    tells_more,
+    used_reports,
+)
 from oarbank_conformkit.measure import Measure
 from oarbank_conformkit.steps import DutyStep
 from oarbank_conformkit.suites.bench import Bench, first_phase
@@ -32,20 +40,12 @@ def run(bench: Bench, step: DutyStep) -> tuple[list[Check], DutySeen | None]:
     """Return the checks of one duty spec, and what they rest on where the task was started."""
     began = time.monotonic()
     checks, seen = _once(bench, step)
-    if disturbed(checks) and not _failed(checks):
+    if disturbed(checks):
         bench.live(f"{step.title}: the machine was busy; once more")
         again, seen_again = _once(bench, step)
-        if _failed(again) or _unknown(again) <= _unknown(checks):
+        if tells_more(again, checks):
             checks, seen = again, seen_again
     return list(timed(checks, time.monotonic() - began)), seen
-
-
-def _failed(checks: list[Check]) -> bool:
-    return any(one.status == "fail" for one in checks)
-
-
-def _unknown(checks: list[Check]) -> int:
-    return sum(one.status == "unknown" for one in checks)
 
 
 def _once(bench: Bench, step: DutyStep) -> tuple[list[Check], DutySeen | None]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.checks import timed
 from oarbank_conformkit.evidence import PauseSeen
-from oarbank_conformkit.judge.pause import QUIET_STEPS, idle, judge_pause
+from oarbank_conformkit.judge.pause import QUIET_STEPS, idle, judge_pause, off
 from oarbank_conformkit.steps import PauseStep
 from oarbank_conformkit.suites.bench import Bench, finished, first_phase
 from oarbank_conformkit.suites.outcome import Outcome
@@ -67,12 +67,13 @@ def _settled(meter: WorkMeter, seen: PauseSeen, nudged: float) -> PauseSeen:
     quiet, waited_s = 0, 0.0
     since = nudged
     while True:
+        meter.begin_gpu()
         step = meter.step()
         now = time.monotonic()
         if step.ended is not None:
             return replace(seen, ended_s=step.ended.at - nudged, waited_s=waited_s)
         waited_s += step.wait_s
-        quiet = quiet + 1 if idle(step.cpu_s, step.wait_s, step.dt_s) else 0
+        quiet = quiet + 1 if idle(step.cpu_s, step.wait_s, step.dt_s) and off(meter.gpu()) else 0
         since = now if quiet == 0 else since
         if quiet >= QUIET_STEPS:
             return replace(seen, quiet_s=since - nudged, waited_s=waited_s)

@@ -6,8 +6,8 @@ layers, for models whose caches can be cut back to where they were; others step 
 anything, run a model's own code, or leave work on the device when a call returns.
 
 It was made on `mlx[cpu]`. There a sequence's logits are the same to the bit alone and in a batch, whole and in slices,
-however its prompt was cut (tests/real_model; mlx 0.32.4, EPYC, Linux, November 2026). On a GPU other kernels serve other
-sizes: equal text is likely there, not promised.
+however its prompt was cut (tests/real_model; mlx 0.32.4, EPYC, Linux, November 2026). On a GPU other kernels serve
+other sizes: equal text is likely there, not promised.
 
 Never run: Metal; tested with a real model on mlx for the CPU.
 """
