@@ -153,3 +153,17 @@ def test_workload_that_ends_by_itself(command: str, code: int, said: str, machin
 
     assert done.returncode == code, done.stderr
     assert said in done.stderr
+
+
+def test_workload_that_ends_takes_no_other_with_it(machine: Machine) -> None:
+    machine.configure(
+        '[[workload]]\nname = "short"\ncommand = ["true"]\n[[workload]]\nname = "long"\ncommand = ["sleep", "600"]\n'
+    )
+
+    with machine.guarded() as process:
+        eventually(lambda: "short: ended by itself" in machine.said(), "the short one ends")
+        machine.sees("sample", times=5)
+        assert ends(process) == 0
+
+    assert "long: ended after" in machine.said()
+    assert "all jobs are done" not in machine.said()

@@ -164,6 +164,16 @@ def test_job_that_takes_too_long_is_stopped(trial: Trial) -> None:
     assert done.stderr.splitlines()[-1].startswith("oarbank-agent-check: stopped: timeout_s: it may run for 1 s;")
 
 
+def test_time_at_a_duty_of_0_is_not_the_jobs(trial: Trial) -> None:
+    words = ["--level", "0.8", "--pressure", "echo 2", "--time-factor", "10"]
+    with trial.running(bundle(trial.folder, timeout_s=2), *words) as process:
+        eventually(lambda: len(trial.journal("pressure")) >= 20, "four seconds")
+        code, _, err = end(process)
+
+    assert code == 1
+    assert "stopped: Ctrl-C" in err
+
+
 def test_journal_on_stdout_is_nothing_but_the_journal(trial: Trial) -> None:
     done = trial.run(bundle(trial.folder), "--journal", "-", payload=SHORT)
 

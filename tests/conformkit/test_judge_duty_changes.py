@@ -220,6 +220,15 @@ def test_unit_in_flight_that_waited_for_a_processor_is_not_accused(waited_s: flo
     assert found["duty.follows"].status == verdict
 
 
+@pytest.mark.parametrize(("waited_s", "verdict"), [(0.0, "fail"), (0.15, "fail"), (0.25, "unknown")])
+def test_reported_share_of_a_starved_runner_is_not_accused(waited_s: float, verdict: str) -> None:
+    starved = cpu(0.1, waits=(Wait(OPENS + 3.0, 0.1, waited_s),))
+
+    found = judged(duty(reports=(report(0.3), report(0.5, ends_s=4.5)), cpu=starved))
+
+    assert found["duty.reported_share"].status == verdict
+
+
 def test_uneven_reports_of_long_idles_are_compared_as_a_whole() -> None:
     uneven = (report(0.6, ends_s=3.0, window_s=2.0), report(0.0, ends_s=5.0, window_s=2.0))
     held = cpu(ticks=(*ticks(0.6, 2.0), *ticks(0.0, 2.0, start=OPENS + 2.0)), total_s=1.2)

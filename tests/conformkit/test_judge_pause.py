@@ -52,6 +52,7 @@ PAUSES = [
     ("ended while held", replace(UNRESUMED, ended_s=3.0), "pass", "fail", "unknown", "ended 3.0 s after"),
     ("woke", replace(HELD, cpu_s=0.4, woke_s=1.2), "pass", "fail", "pass", "from 1.2 s after the pause on"),
     ("a trickle", replace(HELD, cpu_s=0.12), "pass", "pass", "pass", "0.12 s"),
+    ("waits for a processor", replace(HELD, wanted_s=0.5), "pass", "unknown", "pass", "waited 0.50 s"),
     ("a GPU at work", replace(HELD, gpu=0.3), "pass", "fail", "pass", "keep off the GPU"),
     ("another phase", replace(HELD, moved=("phase",)), "pass", "fail", "pass", "found another phase"),
     ("unreadable", replace(HELD, cpu_s=None), "pass", "unknown", "pass", "cannot be read"),

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from oarbank_agent_check.jobs.coordinator import Coordinator
 from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_agent_check.jobs.host import Host
 from oarbank_agent_check.jobs.module import Module, argv, module
 from oarbank_conformkit.checks import Check
-from oarbank_conformkit.coordinator import Coordinator
 from oarbank_conformkit.fixtures import fixtures
 from oarbank_conformkit.goldens import Golden, golden
 from oarbank_conformkit.plan import Item, plan

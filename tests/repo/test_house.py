@@ -104,7 +104,6 @@ PURE = [
     "agent-check/src/oarbank_agent_check/bets.py",
     "agent-check/src/oarbank_agent_check/certify.py",
     "agent-check/src/oarbank_agent_check/windows.py",
-    "conformkit/src/oarbank_conformkit/coordinator.py",
     "conformkit/src/oarbank_conformkit/limits.py",
     "conformkit/src/oarbank_conformkit/steps.py",
     "llmserve/src/oarbank_llmserve/attempt.py",

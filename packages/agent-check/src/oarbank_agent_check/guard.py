@@ -84,7 +84,7 @@ class Guard:
         for lane in self.lanes:
             told += lane.ask(self.law.clock.now())
         self._hear(told)
-        self._mind_end(now)
+        self._mind_end()
         self._show()
 
     def _look_at_programs(self, now: float) -> list[Input]:
@@ -130,7 +130,7 @@ class Guard:
                 if lane.attempt == job:
                     lane.take(orders)
 
-    def _mind_end(self, now: float) -> None:
+    def _mind_end(self) -> None:
         if self.interrupts.count and not self._interrupted:
             self._interrupted = True
             self.screen.say(f"{self.interrupts.name}: everything stops, each in its grace; once more ends it now")

@@ -16,6 +16,7 @@ from typing import Any
 
 from oarbank_agent_check import core, outcome
 from oarbank_agent_check.actions import Action, Admit, Hold
+from oarbank_agent_check.admission import BLOCKED
 from oarbank_agent_check.agent import asks, job_end
 from oarbank_agent_check.gpu_readings import GpuReader
 from oarbank_agent_check.guard_config import WorkloadEntry
@@ -75,11 +76,12 @@ Plan = JobPlan | WorkloadPlan
 
 
 class Lane:
-    """Plans one after the other; `done` when nothing is left."""
+    """Plans one after the other; `done` when nothing is left. Nobody waits for a workload's, which is `long_running`."""
 
     def __init__(self, name: str, plans: Sequence[Plan], ground: Ground, *, finished: int = 0) -> None:
         self.name = name
         self.plans = list(plans)
+        self.long_running = any(isinstance(plan, WorkloadPlan) for plan in plans)
         self.attempt: str | None = None
         self.exits: list[int] = [outcome.RESULT] * finished
         self.ending = False
@@ -88,11 +90,6 @@ class Lane:
         self._running: RunningJob | None = None
         self._stack = ExitStack()
         self._last: str | None = None
-
-    @property
-    def long_running(self) -> bool:
-        """Whether this is a workload's lane, which nobody waits for."""
-        return any(isinstance(plan, WorkloadPlan) for plan in self.plans)
 
     @property
     def done(self) -> bool:
@@ -242,7 +239,7 @@ class Lane:
     def _ended(self, running: RunningJob, ended: Ended | None) -> None:
         """Keep what came of it, or ask for it anew where it was given back because of the program."""
         plan, release = self.plans[0], running.released
-        again = release is not None and not self.ending and not any(isinstance(b, SampleSeen) for b in release.because)
+        again = release is not None and not self.ending and release.reason.startswith(BLOCKED)
         try:
             if isinstance(plan, WorkloadPlan):
                 found = _workload_outcome(running, ended, at_end=self.ending)

@@ -45,7 +45,7 @@ class Terms:
     job: str  # the attempt's name
     pauses: bool  # it holds itself when its document says so; else the system freezes it
     grace_s: float  # to end in, once it is told to stop
-    timeout_s: float | None  # it may run so long
+    timeout_s: float | None  # it may run so long, pauses and times at a duty of 0 left out
     measure: Measure
     readers: Sequence[GpuReader]  # for `gpu`
     check: bool = True  # False: what is measured is shown and never judged
@@ -75,6 +75,8 @@ class RunningJob:
     _frozen: bool = False
     _stop_by: float = 0.0
     _began: float = field(default_factory=time.monotonic)
+    _looked_at: float = field(default_factory=time.monotonic)
+    _held_s: float = 0.0  # paused, or at a duty of 0
     _read_at: float = 0.0
     _ended_at: float | None = None
     _source: Source | None = None
@@ -85,7 +87,7 @@ class RunningJob:
     _measured: float | None = None
     _unread_why: str | None = None
     _was_held: bool = False
-    _samples: int = 0  # whole ones, outside of pauses
+    _samples: int = 0  # whole ones, outside of pauses and before it is told to stop
     _unread: int = 0  # of these
     _busy_s: float = 0.0
     _window_s: float = 0.0
@@ -107,6 +109,9 @@ class RunningJob:
         """Wait at most `wait_s` for the end; read what the process wrote; stop one that runs too long."""
         ended = self.runner.wait(wait_s)
         now = time.monotonic()
+        if self._is_held:
+            self._held_s += now - self._looked_at
+        self._looked_at = now
         if ended is not None or now >= self._read_at:
             self._read_at = now + READ_S
             self._read_files()
@@ -114,7 +119,7 @@ class RunningJob:
                 self._source.look()
         if ended is not None:
             self._ended_at = ended.at
-        elif self.terms.timeout_s is not None and now - self._began > self.terms.timeout_s:
+        elif self.terms.timeout_s is not None and now - self._began - self._held_s > self.terms.timeout_s:
             self.stop(f"timeout_s: it may run for {self.terms.timeout_s:g} s")
         return ended
 
@@ -126,8 +131,7 @@ class RunningJob:
     @property
     def works(self) -> bool:
         """Whether it uses the GPU, or may: nothing holds it, or what was measured last says so in spite of that."""
-        held = bool(self.document.get("pause")) or self.document.get("gpu_duty") == 0
-        if not held or self.stopped is not None:
+        if not self._is_held or self.stopped is not None:
             return True
         return self._newest is not None and (self._newest.share is None or self._newest.share >= presence.BUSY)
 
@@ -199,6 +203,10 @@ class RunningJob:
             phase=self._phase,
         )
 
+    @property
+    def _is_held(self) -> bool:
+        return bool(self.document.get("pause")) or self.document.get("gpu_duty") == 0
+
     # ---- inside ---------------------------------------------------------------------------------------------
 
     def _made_source(self) -> Source | None:
@@ -216,7 +224,7 @@ class RunningJob:
     def _count(self, sample: Sample) -> None:
         self._measured = sample.share
         before, self._was_held = self._was_held, bool(self.document.get("pause"))
-        if before or self._was_held:  # a pause is in its window
+        if before or self._was_held or self.stopped is not None:  # a pause, or its end, is in its window
             return
         self._samples += 1
         if sample.share is None or sample.busy_s is None:

@@ -16,11 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from oarbank_agent_check.jobs.coordinator import coordinator
 from oarbank_agent_check.jobs.faults import HostFault, UsageError
 from oarbank_agent_check.jobs.host import Host
 from oarbank_conformkit.bundle import Bundle
 from oarbank_conformkit.checks import Check, check, said_once
-from oarbank_conformkit.coordinator import coordinator
 from oarbank_conformkit.goldens import Golden
 from oarbank_conformkit.judge.manifest import judge_bundle
 from oarbank_conformkit.limits import USUAL, Limits

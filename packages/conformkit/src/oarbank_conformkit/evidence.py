@@ -68,7 +68,8 @@ class PauseSeen:
     cpu_s: float | None = None  # processor time in the window; None: not readable
     gpu: float | None = None  # share of the GPU in the window; None: not readable
     moved: tuple[str, ...] = ()  # what changed in the workdir in the window
-    waited_s: float = 0.0  # how long a busy machine kept it from a processor in that time
+    waited_s: float = 0.0  # how long a busy machine kept it from a processor until it was held
+    wanted_s: float = 0.0  # how long it waited for a processor in the window, which who rests does not
     run: RunSeen | None = None  # how it ended once it was resumed
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oarbank_agent_check.jobs.coordinator import Answer
 from oarbank_conformkit.fixtures import Fixtures, Operation
 from oarbank_conformkit.steps import ProtocolStep
 from oarbank_sdk.module import REQUIRED
@@ -20,30 +21,6 @@ UNKNOWN_METHOD = "conform.no_such_method"
 
 MOST_GOLDENS = 50
 """Goldens of one node class that are built; a module with more proves nothing new with them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a request: a result, an error, or neither and why."""
-
-    result: Any = None
-    code: int | None = None  # of an error
-    message: str = ""
-    data: Any = None
-    missing: str | None = None  # there was no answer: why
-    took_s: float = 0.0
-
-    def same(self, other: Answer) -> bool:
-        """Say whether two answers say the same."""
-        mine, theirs = (self.result, self.code, self.message), (other.result, other.code, other.message)
-        return json.dumps(mine, sort_keys=True) == json.dumps(theirs, sort_keys=True)
-
-    def shown(self) -> str:
-        """Say in a clause what it was."""
-        if self.missing is not None:
-            return self.missing
-        text = f"error {self.code}: {self.message}" if self.code is not None else json.dumps(self.result)
-        return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 Ask = Callable[[str, Mapping[str, Any]], Answer]

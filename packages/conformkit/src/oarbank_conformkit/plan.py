@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oarbank_agent_check.jobs.coordinator import Coordinator
 from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_agent_check.jobs.host import Host
 from oarbank_agent_check.jobs.module import MANIFEST, Module, Stage
 from oarbank_agent_check.jobs.specs import Task
 from oarbank_conformkit.checks import Check, check
-from oarbank_conformkit.coordinator import Coordinator
 from oarbank_conformkit.faults import found
 from oarbank_conformkit.fixtures import DutySpec, Fixtures, RunnerSpec
 from oarbank_conformkit.goldens import Golden

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from oarbank_agent_check.jobs.coordinator import Coordinator
 from oarbank_agent_check.jobs.specs import Task
 from oarbank_conformkit.checks import Suite
-from oarbank_conformkit.coordinator import Coordinator
 from oarbank_conformkit.fixtures import DutySpec, RunnerSpec
 from oarbank_conformkit.goldens import Golden
 

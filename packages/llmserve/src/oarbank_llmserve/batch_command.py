@@ -161,9 +161,13 @@ class _Command:
 def _check_place(flag: str, name: str | None) -> None:
     if name is None:
         return
-    if Path(name).is_dir():
+    try:
+        is_folder, has_folder = Path(name).is_dir(), Path(name).absolute().parent.is_dir()
+    except OSError as fault:  # a name of thousands of characters, a folder that nobody may look into
+        raise UsageError(f"{flag}: must be a file that can be looked at; {fault.strerror}. Name another") from None
+    if is_folder:
         raise UsageError(f"{flag}: must be a file; found a folder. Name a file in it: {Path(name, 'FILE')}")
-    if not Path(name).absolute().parent.is_dir():
+    if not has_folder:
         raise UsageError(f"{flag}: must lie in a folder that is there; found {name}. Make the folder first")
 
 
@@ -211,12 +215,15 @@ def _kind(model: Path | None, backend: str) -> str | None:
             f"--model: must be given for the backend {backend}; found none. "
             "Name a .gguf file or an MLX model's folder, or try --backend stub, which needs none"
         )
-    if not model.exists():
+    try:
+        found = look_at(model) if model.exists() else None
+    except OSError as fault:
+        raise UsageError(f"--model: must be a model that can be looked at; {fault.strerror}. Name another") from None
+    if found is None:
         raise UsageError(
             f"--model: must be a model that is there; found nothing at {model}. "
             "Name a .gguf file or an MLX model's folder of yours: none comes with this program"
         )
-    found = look_at(model)
     if isinstance(found, Refusal):
         raise UsageError(f"--{found.detail}")
     return found.kind
@@ -224,6 +231,8 @@ def _kind(model: Path | None, backend: str) -> str | None:
 
 def _prompts(source: str, *, chat: bool) -> Prompts:
     name = "stdin" if source == "-" else source
+    if source == "-" and sys.stdin is None:
+        raise UsageError("stdin: must be open; found it closed. Name a text file")
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except OSError as fault:

@@ -27,6 +27,7 @@ FOLDER = "ledger"
 KEPT_S = 7 * 86_400.0
 KEPT_BYTES = 256 * 1024 * 1024
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn line feeds into two bytes
+_MOST = 1 << 31  # tokens of anything: a larger number was written by nobody here
 _FINISHES = ("end", "stop", "length", "context")
 
 
@@ -131,10 +132,19 @@ def parse(line: bytes, prompts: int) -> Completion | None:
     if not isinstance(fields, dict) or fields.get("finish") not in _FINISHES or "error" in fields:
         return None
     text, numbers = fields.get("text"), [fields.get(name) for name in ("index", "tokens", "prompt_tokens")]
-    counts = [number for number in numbers if type(number) is int and number >= 0]
-    if not isinstance(text, str) or len(counts) != len(numbers) or counts[0] >= prompts:
+    counts = [number for number in numbers if type(number) is int and 0 <= number <= _MOST]
+    if not isinstance(text, str) or not _is_text(text) or len(counts) != len(numbers) or counts[0] >= prompts:
         return None
     return Completion(counts[0], text, counts[1], counts[2], fields["finish"])
+
+
+def _is_text(text: str) -> bool:
+    """JSON can write half of a surrogate pair, and no file takes it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def clear_old(folder: Path, now_s: float, keep: Iterable[Path] = ()) -> None:

@@ -8,6 +8,7 @@ the order of the prompts.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import TracebackType
 
@@ -34,7 +35,7 @@ class OutFile:
         self._done: list[Completion] = []
 
     def _check(self, key: str) -> None:
-        if self.path.exists():
+        if os.path.lexists(self.path):  # a link that leads nowhere is somebody's, too
             raise NotOurs(f"--out: must be a new file; found {self.path}. Name another, or remove it")
         first = f"{json.dumps({'unfinished': 1, 'key': key})}\n".encode()
         if self.unfinished.exists():

@@ -13,6 +13,8 @@ import os
 import sys
 from importlib.metadata import EntryPoint, entry_points, version
 
+from oarbank_sdk.closed_streams import open_closed_outputs
+
 GROUP = "oarbank_sdk.commands"
 # Commands that we know of, with the distribution they come in: what --help says without importing them, and what a
 # missing one is told.
@@ -26,6 +28,7 @@ KNOWN = {
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; its exit code, 130 after Ctrl-C."""
+    open_closed_outputs()
     return _run(sys.argv[1:] if argv is None else argv)
 
 
@@ -79,7 +82,7 @@ def _run(argv: list[str]) -> int:
         _mute()
         return 3
     except OSError as fault:
-        if fault.errno not in (errno.ENOSPC, errno.EIO):
+        if fault.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF):
             raise
         _mute()
         print(f"oarbank-sdk: standard output: must take what is printed; found: {fault.strerror}", file=sys.stderr)

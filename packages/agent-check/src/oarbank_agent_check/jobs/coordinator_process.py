@@ -12,6 +12,7 @@ import json
 import os
 import select
 import time
+from collections import deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from oarbank_agent_check.jobs.module import Module, argv
 from oarbank_agent_check.jobs.runner_process import RunnerProcess
 from oarbank_agent_check.jobs.workdir import Scratch
 from oarbank_sdk import strictjson
-from oarbank_sdk.module_rpc import MAX_LINE
+from oarbank_sdk.module_rpc import MAX_LINE, Lines, TooLong
 
 TIED = ["/bin/sh", "-c", 'i=$1; o=$2; shift 2; exec "$@" <"$i" >"$o"', "sh"]
 
@@ -80,8 +81,8 @@ class Talk:
     noise: list[str] = field(default_factory=list)  # what came that is no message, its beginning
     noises: int = 0
     _ids: int = 0
-    _rest: bytearray = field(default_factory=bytearray)
-    _lines: list[bytes] = field(default_factory=list)
+    _stream: Lines = field(default_factory=Lines)
+    _lines: deque[bytes | TooLong] = field(default_factory=deque)
     _silent: str | None = None  # why it is asked no more
 
     def ask(self, method: str, params: Mapping[str, Any], limit_s: float) -> Answer:
@@ -126,27 +127,20 @@ class Talk:
         until = time.monotonic() + limit_s
         while True:
             while self._lines:
-                line = self._lines.pop(0)
-                if (message := _parsed(line)) is not None:
+                line = self._lines.popleft()
+                if isinstance(line, TooLong):
+                    self._note(f"a line of more than {MAX_LINE} bytes")
+                elif (message := _parsed(line)) is not None:
                     return message
-                if line.strip():
+                elif line.strip():
                     self._note(line[:NOISE_SHOWN].decode("utf-8", errors="replace"))
             left = until - time.monotonic()
             gone = self.process.wait(0.0) is not None
             ready, _, _ = select.select([self.pipes.read], [], [], 0.0 if gone else min(max(left, 0.0), 0.05))
             if ready:
-                self._take(os.read(self.pipes.read, CHUNK))
+                self._lines += self._stream.feed(os.read(self.pipes.read, CHUNK))
             elif gone or left <= 0:
                 return None
-
-    def _take(self, data: bytes) -> None:
-        self._rest += data
-        *lines, rest = bytes(self._rest).split(b"\n")
-        self._lines += lines
-        if len(rest) > MAX_LINE:
-            self._note(f"a line of more than {MAX_LINE} bytes")
-            rest = b""
-        self._rest = bytearray(rest)
 
     def _note(self, text: str) -> None:
         self.noises += 1

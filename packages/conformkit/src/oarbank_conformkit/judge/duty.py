@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oarbank_conformkit.checks import Check, Status
+from oarbank_conformkit.checks import Check
 from oarbank_conformkit.evidence import DutySeen
 from oarbank_conformkit.fixtures import DutySpec
 from oarbank_conformkit.judge.duty_changes import judge_changes
@@ -25,7 +25,7 @@ from oarbank_conformkit.judge.duty_lines import (
     used_reports,
 )
 from oarbank_conformkit.judge.duty_measured import Measured, judge_measured, measured
-from oarbank_conformkit.judge.duty_reports import judge_reports
+from oarbank_conformkit.judge.duty_reports import judge_reports, waited_in
 from oarbank_conformkit.judge.run import own_words
 from oarbank_conformkit.judge.stop import BUSY, judge_duty_stop
 from oarbank_sdk.events import DutyReport
@@ -64,7 +64,7 @@ def judge_duty(spec: DutySpec, seen: DutySeen, *, cancellable: bool) -> list[Che
         return [line("duty.runs", "fail", fault), *(line(rule, "unknown", why) for rule in rest)]
     checks = [line("duty.runs", "pass", f"first phase after {seen.phase_s:.2f} s")]
     used = used_reports(seen)
-    checks += [_reports(line, seen, used), _reported(line, used), *judge_measured(line, seen, used)]
+    checks += [_reports(line, seen, used), _reported(line, seen, used), *judge_measured(line, seen, used)]
     checks += [*judge_reports(line, seen, used), *judge_changes(line, seen, used), *_units(line, seen, used)]
     if not cancellable:
         why = "the runner does not declare cancellable, so the kit ended it after the measure"
@@ -134,14 +134,26 @@ def _reports(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Check:
     return line("duty.reports", "pass", f"{len(used)} at duty {duty:g}, device {_devices(used)}: {listed}{units}")
 
 
-def _reported(line: Lines, used: list[DutyReport]) -> Check:
+def _reported(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Check:
+    rule = "duty.reported_share"
     if not used:
-        return line("duty.reported_share", "unknown", "there is no report to judge")
+        return line(rule, "unknown", "there is no report to judge")
     worst = max(report.share for report in used)
     evidence = {"limit": line.limit, "reported": [report.share for report in used]}
     sentence = f"reported at most {worst:.3f}; at most {line.limit:g} is allowed"
-    status: Status = "pass" if worst <= line.spec.duty + TOLERANCE + SLACK else "fail"
-    return line("duty.reported_share", status, sentence, evidence)
+    over = [report for report in used if report.share > line.spec.duty + TOLERANCE + SLACK]
+    if not over:
+        return line(rule, "pass", sentence, evidence)
+    if all(_starved(line, seen, report) for report in over):
+        why = "its units waited for a processor for longer than they took too much"
+        return line(rule, "unknown", f"{sentence}, but {why}", evidence | BUSY)
+    return line(rule, "fail", sentence, evidence)
+
+
+def _starved(line: Lines, seen: DutySeen, report: DutyReport) -> bool:
+    """Whether a busy machine explains a report: the time of a unit also holds what it waited for a processor."""
+    over_s = (report.share - line.spec.duty - TOLERANCE) * (report.window_s or 0.0)
+    return 0.0 < over_s <= waited_in(seen, report)
 
 
 def _devices(used: list[DutyReport]) -> str:

@@ -196,6 +196,16 @@ def _periods(seen: DutySeen) -> list[tuple[float, float]]:
     return [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
 
 
+def waited_in(seen: DutySeen, report: DutyReport) -> float:
+    """Return how long the runner waited for a processor in a report's interval, in seconds; 0.0 where nobody knows."""
+    cpu, _ = _whole(seen)
+    if cpu is None or cpu.waits is None or seen.nudged is None:
+        return 0.0
+    back = seen.nudged - seen.nudged_wall
+    start, end = began(report) + back, report.t + back
+    return sum(wait.wait_s for wait in cpu.waits if start < wait.t <= end + wait.dt_s)
+
+
 def _waited_s(seen: DutySeen) -> float:
     cpu, _ = _whole(seen)
     return 0.0 if cpu is None or cpu.waits is None else sum(wait.wait_s for wait in cpu.waits)

@@ -86,6 +86,8 @@ def _kept(seen: PauseSeen) -> tuple[Status, str]:
     if seen.cpu_s > HELD_CPU * seen.window_s + 0.02:
         when = "" if seen.woke_s is None else f", from {seen.woke_s:.1f} s after the pause on"
         return "fail", f"must rest; found {seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{when}"
+    if seen.cpu_s + seen.wanted_s > HELD_CPU * seen.window_s + 0.02:
+        return "unknown", f"it waited {seen.wanted_s:.2f} s for a processor on a busy machine: it may have had work to do"
     gpu = "" if seen.gpu is None else f", the GPU busy for {seen.gpu:.2f} of it"
     return "pass", f"{seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{gpu}"
 
@@ -109,5 +111,5 @@ def _evidence(seen: PauseSeen) -> dict[str, object]:
         "window_s": round(seen.window_s, 3),
         "cpu_s": seen.cpu_s,
         "gpu": seen.gpu,
-        "waited_s": round(seen.waited_s, 3),
+        "waited_s": round(seen.waited_s + seen.wanted_s, 3),
     }

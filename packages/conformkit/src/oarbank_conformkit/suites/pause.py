@@ -86,7 +86,7 @@ def _window(meter: WorkMeter, scratch: Scratch, runner: RunnerProcess, seen: Pau
     before = _stand(scratch)
     meter.begin_gpu()
     opened = time.monotonic()
-    cpu_s, woke_s, again = 0.0, None, False
+    cpu_s, wanted_s, woke_s, again = 0.0, 0.0, None, False
     step: Step | None = None
     while (now := time.monotonic()) < opened + seen.window_s:
         if not again and now >= opened + seen.window_s / 2:
@@ -95,6 +95,7 @@ def _window(meter: WorkMeter, scratch: Scratch, runner: RunnerProcess, seen: Pau
             runner.nudge()
         step = meter.step()
         cpu_s += step.cpu_s
+        wanted_s += step.wait_s
         if woke_s is None and not idle(step.cpu_s, 0.0, step.dt_s):
             woke_s = now - nudged
         if step.ended is not None:
@@ -104,6 +105,7 @@ def _window(meter: WorkMeter, scratch: Scratch, runner: RunnerProcess, seen: Pau
         seen,
         window_s=time.monotonic() - opened,
         cpu_s=cpu_s if meter.known else None,
+        wanted_s=wanted_s,
         woke_s=woke_s,
         gpu=meter.gpu(),
         moved=tuple(name for name in after if after[name] != before[name]),

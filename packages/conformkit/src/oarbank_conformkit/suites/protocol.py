@@ -10,20 +10,17 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from oarbank_agent_check.jobs.coordinator_process import OUR_ENVIRONMENT, Pipes, Talk
 from oarbank_agent_check.jobs.environment import doctor_environment
 from oarbank_agent_check.jobs.module import argv
 from oarbank_agent_check.jobs.runner_process import StartRefused
 from oarbank_conformkit.checks import timed
-from oarbank_conformkit.coordinator_talk import Pipes, Talk
 from oarbank_conformkit.evidence_protocol import REQUIRED, UNKNOWN_METHOD, Answer, Ask, ProtocolSeen, asked
 from oarbank_conformkit.judge.protocol import judge_protocol
 from oarbank_conformkit.steps import ProtocolStep
 from oarbank_conformkit.suites.bench import Bench
 from oarbank_conformkit.suites.outcome import Outcome
 from oarbank_conformkit.workdir import Scratch
-
-OUR_ENVIRONMENT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "PYTHONUTF8", "OARBANK_PLATFORM")
-"""What a coordinator finds beside the manifest's own variables."""
 
 
 def run(bench: Bench, step: ProtocolStep) -> Outcome:
