@@ -76,7 +76,7 @@ Plan = JobPlan | WorkloadPlan
 
 
 class Lane:
-    """Plans one after the other; `done` when nothing is left. Nobody waits for a workload's, which is `long_running`."""
+    """Plans one after the other; `done` when nothing is left. Nobody waits for a workload's, a `long_running` one."""
 
     def __init__(self, name: str, plans: Sequence[Plan], ground: Ground, *, finished: int = 0) -> None:
         self.name = name

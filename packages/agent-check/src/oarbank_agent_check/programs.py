@@ -59,7 +59,6 @@ class ProtectedProgram:
         self._pids: list[int] = []
         self._tree: ProcessTree | None = None
         self._source: Source | None = None
-        self._source_began = 0.0
         self._share: float | None = None
         self._row: Row | None = None
         self._told: tuple[bool, bool] = (False, False)  # active, with its level

@@ -87,7 +87,7 @@ def _kept(seen: PauseSeen) -> tuple[Status, str]:
         when = "" if seen.woke_s is None else f", from {seen.woke_s:.1f} s after the pause on"
         return "fail", f"must rest; found {seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{when}"
     if seen.cpu_s + seen.wanted_s > HELD_CPU * seen.window_s + 0.02:
-        return "unknown", f"it waited {seen.wanted_s:.2f} s for a processor on a busy machine: it may have had work to do"
+        return "unknown", f"it waited {seen.wanted_s:.2f} s for a processor on a busy machine, as if it had work"
     gpu = "" if seen.gpu is None else f", the GPU busy for {seen.gpu:.2f} of it"
     return "pass", f"{seen.cpu_s:.2f} s of processor time in {seen.window_s:.1f} s{gpu}"
 
