@@ -82,6 +82,13 @@ def test_what_is_no_certificate_is_wrong_use(node: Node, content: bytes) -> None
         node.level()
 
 
+def test_a_fault_with_an_end_of_its_own_is_one_sentence(node: Node) -> None:
+    node.file.write_bytes(b"\xef\xbb\xbf{}")
+
+    with pytest.raises(UsageError, match=r"plain UTF-8\. Give"):
+        node.level()
+
+
 def test_missing_file_is_wrong_use(node: Node) -> None:
     node.file.unlink()
 

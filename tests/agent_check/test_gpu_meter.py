@@ -218,6 +218,12 @@ class Own:
     def hindrance(self) -> None:
         return None
 
+    def read(self, members) -> GpuReading:
+        return GpuReading(0.0)
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
 
 class Broken:
     def __init__(self) -> None:
@@ -278,6 +284,7 @@ def test_a_spec_may_name_a_class_and_comes_from_the_environment(points, monkeypa
         ("json:Nothing", "AttributeError"),
         (":", "must be module:Class that can be loaded"),
         (f"{__name__}:Broken", "RuntimeError: no licence"),
+        ("collections:Counter", "it makes no GPU reader, for it has no 'name'"),
     ],
 )
 def test_a_spec_that_names_nothing_is_one_clear_line(spec, says, points, monkeypatch, capsys):

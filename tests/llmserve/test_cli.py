@@ -61,6 +61,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "model.bin").write_bytes(b"GGUF")
     (tmp_path / "model.gguf").write_bytes(b"GGUF, and no more of it")
     (tmp_path / "mlx-model").mkdir()
+    (tmp_path / "link").symlink_to("absent")
     return tmp_path
 
 
@@ -91,6 +92,9 @@ WRONG: list[tuple[str, tuple[str, ...], int, str]] = [
     ("events in a folder's place", ("batch", *STUB, "--events", "mlx-model", "prompts.txt"), 2, "Name a file in it"),
     ("a model for the stand-in", ("batch", *STUB, "--model", "model.gguf", "prompts.txt"), 2, "must be left out with"),
 
+    ("events of a name too long", ("batch", *STUB, "--events", "e" * 300, "prompts.txt"), 2, "--events: must be"),
+    ("a model of a name too long", ("batch", "--model", "m" * 300, "prompts.txt"), 2, "--model: must be a model that"),
+    ("output behind a link to nothing", ("batch", *STUB, "--out", "link", "prompts.txt"), 2, "--out: must be a new"),
     ("events nowhere", ("batch", *STUB, "--events", "absent/e.ndjson", "prompts.txt"), 2, "--events: must lie in"),
     ("no model", ("batch", "prompts.txt"), 2, "or try --backend stub"),
     ("a missing model", ("batch", "--model", "absent.gguf", "prompts.txt"), 2, "found nothing at absent.gguf. Name"),

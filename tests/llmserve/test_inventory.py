@@ -16,7 +16,7 @@ from oarbank_llmserve import appetite
 from oarbank_llmserve.appetite import Appetite
 from oarbank_llmserve.cli import main
 from oarbank_llmserve.gguf import NotGguf, metadata
-from oarbank_llmserve.inventory import entries, table
+from oarbank_llmserve.inventory import Entry, entries, table
 
 SMOL = {  # the shape of SmolLM2-135M, whose keys and values take 23 KB a token (measured by saving a sequence)
     "general.architecture": "llama",
@@ -181,6 +181,10 @@ def test_table_says_what_is_needed_and_what_is_unknown(folder: Path) -> None:
     assert "mlx        mlx       0.00 GB  8192     0.19 GB" in lines
     assert "shy.gguf   llamacpp  0.00 GB  unknown  unknown" in lines
     assert table([], 8, 1024) == []
+
+
+def test_name_that_no_terminal_should_see_is_one_line() -> None:
+    assert table([Entry("a\nb\x1b[2J\udcff.gguf", why="why")], 8, 1024) == [r"a\nb\x1b[2J\udcff.gguf: why"]
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,8 @@ BAD_LINES = [
     b'{"index":0,"text":"x","tokens":1.5,"prompt_tokens":2,"finish":"end"}',
     b'{"index":0,"text":"x","tokens":1,"prompt_tokens":2,"finish":"error","error":"e"}',
     b'{"index":0,"text":"x","tokens":1,"prompt_tokens":2,"finish":["end"]}',
+    b'{"index":0,"text":"\\ud800","tokens":1,"prompt_tokens":2,"finish":"end"}',
+    b'{"index":0,"text":"x","tokens":1,"prompt_tokens":' + b"9" * 400 + b',"finish":"end"}',
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oarbank_sdk import module_rpc
-from oarbank_sdk.module_rpc import PARAMS, PARSE, REQUEST, Call, Error, Lines, TooLong, answer, error, parse
+from oarbank_sdk.module_rpc import MAX_LINE, PARAMS, PARSE, REQUEST, Call, Error, Lines, TooLong, answer, error, parse
 
 ROWS: list[tuple[str, bytes, Any]] = [
     # behaviour                     line                                                       what it comes to
@@ -39,6 +39,8 @@ ROWS: list[tuple[str, bytes, Any]] = [
     ("an id that no double holds", b'{"jsonrpc":"2.0","id":1e999,"method":"a"}', (REQUEST, None)),
     ("no method", b'{"jsonrpc":"2.0","id":1}', (REQUEST, 1)),
     ("a method that is a number", b'{"jsonrpc":"2.0","id":1,"method":7}', (REQUEST, 1)),
+    ("a method as long as a line", b'{"jsonrpc":"2.0","id":1,"method":"' + b"a" * 201 + b'"}', (REQUEST, 1)),
+    ("an id as long as a line", b'{"jsonrpc":"2.0","id":"' + b"a" * 1001 + b'","method":"a"}', (REQUEST, None)),
     ("params in a list", b'{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}', (PARAMS, 1)),
     ("an empty object", b"{}", (REQUEST, None)),
 ]
@@ -57,6 +59,15 @@ def test_any_bytes_are_a_call_an_error_or_nothing(data: bytes) -> None:
 
     if isinstance(found, Error):
         assert json.loads(error(found))["error"]["code"] in (PARSE, REQUEST, PARAMS)
+
+
+@pytest.mark.parametrize("fault", [("x" * MAX_LINE, None), ("x", {"pointer": "/" + "x" * MAX_LINE})])
+def test_error_that_names_something_as_long_as_a_line_is_still_told(fault: tuple[str, Any]) -> None:
+    message, data = fault
+
+    line = error(Error(PARAMS, message, "a", data))
+
+    assert json.loads(line) == {"jsonrpc": "2.0", "id": "a", "error": {"code": PARAMS, "message": message[:200]}}
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\n", b"d\ne", b"\n\n", b"fghijk"]), max_size=12))

@@ -117,7 +117,7 @@ def level_from(data: bytes, where: str, host: HostFacts, work: WorkFacts) -> flo
     """Give the level that a certificate grants this work on this machine, or why it grants none, in one line."""
     verdict = judge(KIND, data)
     if not verdict.valid:
-        return f"{verdict.faults[0].line(where)}. Give a certificate that `sweep` wrote."
+        return f"{verdict.faults[0].line(where).rstrip('.')}. Give a certificate that `sweep` wrote."
     certificate = verdict.value
     changed = changes(certificate, host, work)
     if changed:

@@ -16,7 +16,7 @@ from oarbank_agent_check.commands import guard, record, recording, replay, run, 
 from oarbank_agent_check.commands.words import COULD_NOT_TELL, WRONG_USE, CouldNotTell, Unwritable, WrongUse
 from oarbank_agent_check.process_table import NoProcesses
 from oarbank_agent_check.tree import NoSuchProcess, UnreadableProcess
-from oarbank_sdk.closed_streams import open_closed_outputs
+from oarbank_sdk.outputs import prepare_outputs
 
 COMMANDS = (sample, replay, run, guard, recording, record, sources, watch, sweep)
 EXIT_CODES = "Exit codes: 0 yes or told, 1 no, 2 wrong use, 3 could not tell. `COMMAND --help` says them for each."
@@ -24,7 +24,7 @@ EXIT_CODES = "Exit codes: 0 yes or told, 1 no, 2 wrong use, 3 could not tell. `C
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    open_closed_outputs()
+    prepare_outputs()
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments)

@@ -31,6 +31,7 @@ from oarbank_llmserve.units import Units
 from oarbank_llmserve.usage import INTERRUPTED, UsageError
 from oarbank_sdk.canonical import sha256
 from oarbank_sdk.duty import Duty
+from oarbank_sdk.whole_file import read_standard_input, read_whole
 
 SETTINGS = ("max_tokens", "stop", "temperature", "top_p", "top_k", "min_p", "seed", "longest_ms", "memory_gb")
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in SETTINGS}
@@ -231,10 +232,8 @@ def _kind(model: Path | None, backend: str) -> str | None:
 
 def _prompts(source: str, *, chat: bool) -> Prompts:
     name = "stdin" if source == "-" else source
-    if source == "-" and sys.stdin is None:
-        raise UsageError("stdin: must be open; found it closed. Name a text file")
     try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        data = read_standard_input() if source == "-" else read_whole(source)
     except OSError as fault:
         raise UsageError(
             f"{name}: must be a file that can be read; {fault.strerror}. Name a text file, or - for stdin"

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from oarbank_llmserve import arguments
 from oarbank_llmserve.usage import INTERRUPTED, UsageError
-from oarbank_sdk.closed_streams import open_closed_outputs
+from oarbank_sdk.outputs import prepare_outputs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line's entry point; returns the exit status."""
-    open_closed_outputs()
+    prepare_outputs()
     try:
         try:
             status = _command(arguments.parser().parse_args(argv))

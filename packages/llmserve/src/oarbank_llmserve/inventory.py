@@ -15,6 +15,7 @@ from oarbank_llmserve import appetite, gguf
 from oarbank_llmserve.appetite import GB, Appetite
 from oarbank_llmserve.job import Refusal, backend_for
 from oarbank_llmserve.models import look_at
+from oarbank_llmserve.payload import shown
 from oarbank_sdk.paths import portable_path_fault
 
 _HEAD = 64 * 1024 * 1024  # bytes of a GGUF file that hold its metadata, a large vocabulary included
@@ -87,7 +88,7 @@ def table(found: list[Entry], sequences: int, tokens: int) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines = lines if len(rows) > 1 else []
-    return lines + [f"{entry.name}: {entry.why}" for entry in found if entry.backend is None]
+    return lines + [f"{shown(entry.name)}: {entry.why}" for entry in found if entry.backend is None]
 
 
 def _row(entry: Entry, sequences: int, tokens: int) -> tuple[str, ...]:

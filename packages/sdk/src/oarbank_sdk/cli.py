@@ -13,7 +13,7 @@ import os
 import sys
 from importlib.metadata import EntryPoint, entry_points, version
 
-from oarbank_sdk.closed_streams import open_closed_outputs
+from oarbank_sdk.outputs import prepare_outputs
 
 GROUP = "oarbank_sdk.commands"
 # Commands that we know of, with the distribution they come in: what --help says without importing them, and what a
@@ -28,7 +28,7 @@ KNOWN = {
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; its exit code, 130 after Ctrl-C."""
-    open_closed_outputs()
+    prepare_outputs()
     return _run(sys.argv[1:] if argv is None else argv)
 
 

@@ -20,6 +20,7 @@ PARSE, REQUEST, UNKNOWN_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -3260
 NO_SHARED_VERSION, NOT_PERMITTED, NOT_ADVERTISED, CANCELLED = -32001, -32002, -32003, -32004
 
 _SHOWN = 200  # characters of something found, in a message
+_ID_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,10 @@ def _call(value: dict[str, Any]) -> Call | Error | None:
     if value.get("jsonrpc") != "2.0":
         return Error(REQUEST, "/jsonrpc: must be 2.0", named)
     if "id" in value and not usable:
-        return Error(REQUEST, "/id: must be text or a number")
+        return Error(REQUEST, f"/id: must be text of at most {_ID_CHARS} characters, or a number")
     method = value.get("method")
-    if not isinstance(method, str):
-        return Error(REQUEST, "/method: must be text", named)
+    if not isinstance(method, str) or len(method) > _SHOWN:
+        return Error(REQUEST, f"/method: must be text of at most {_SHOWN} characters", named)
     params = value.get("params", {})
     if params is not None and not isinstance(params, dict):
         return Error(PARAMS, "/params: must be an object", named) if usable else None
@@ -115,8 +116,8 @@ def _call(value: dict[str, Any]) -> Call | Error | None:
 
 
 def _comes_back(value: str | int | float) -> bool:
-    """Whether an id can be sent back as it came: a number that no double holds cannot."""
-    return isinstance(value, str) or abs(value) <= 2**53
+    """Whether an id can be sent back as it came: a number that no double holds cannot, nor text as long as a line."""
+    return len(value) <= _ID_CHARS if isinstance(value, str) else abs(value) <= 2**53
 
 
 def answer(call_id: str | int | float | None, result: dict[str, Any]) -> bytes:
@@ -130,7 +131,11 @@ def error(fault: Error) -> bytes:
     told: dict[str, Any] = {"code": fault.code, "message": fault.message}
     if fault.data is not None:
         told["data"] = fault.data
-    return _line({"jsonrpc": "2.0", "id": fault.id, "error": told})
+    try:
+        return _line({"jsonrpc": "2.0", "id": fault.id, "error": told})
+    except ValueError:  # it names what was found, which may be as long as a line
+        told = {"code": fault.code, "message": fault.message[:_SHOWN]}
+        return _line({"jsonrpc": "2.0", "id": fault.id, "error": told})
 
 
 def notification(method: str, params: dict[str, Any]) -> bytes:

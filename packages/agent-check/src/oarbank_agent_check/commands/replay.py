@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from oarbank_agent_check import core, journal
 from oarbank_agent_check.commands.words import COULD_NOT_TELL, TOLD, Commands, WrongUse, write_lines
 from oarbank_agent_check.inputs import Input
+from oarbank_sdk.whole_file import read_standard_input, read_whole
 
 EXIT_CODES = "Exit codes: 0 replayed, 2 not a journal, or a file that can't be read (nothing is printed then)."
 
@@ -44,7 +44,7 @@ def _inputs(name: str) -> list[Input]:
     if name == "-" and sys.stdin is None:
         raise WrongUse("-: must be an open standard input; found it closed. Name a file.")
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        data = read_standard_input() if name == "-" else read_whole(name)
     except (OSError, ValueError) as fault:  # ValueError: a NUL in the name
         reason = getattr(fault, "strerror", None) or str(fault)
         raise WrongUse(f"{name[:200]!r}: must be a file that can be read; found: {reason}") from None

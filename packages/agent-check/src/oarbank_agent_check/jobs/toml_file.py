@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oarbank_agent_check.jobs.faults import UsageError
+from oarbank_sdk.whole_file import read_whole
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _KEYS = re.compile(r"\('[^']*'(?:, '[^']*')*,?\)")  # how tomllib shows a table: as a tuple of its keys
@@ -16,7 +17,7 @@ _KEYS = re.compile(r"\('[^']*'(?:, '[^']*')*,?\)")  # how tomllib shows a table:
 def file_bytes(path: Path, shown: str) -> bytes:
     """Return a file's bytes. Raises `UsageError` for one that cannot be read; `shown` is its name in the line."""
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except (OSError, ValueError) as exc:  # ValueError: a name that no file can have
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"{shown}: must be readable; {reason}. Check the file and its rights.") from None

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from oarbank_agent_check.gpu_readings import GpuReader, GpuReading
 from oarbank_agent_check.readings import ProcessKey, Unknown
@@ -79,7 +80,15 @@ class NoReader:
 
 def _load(path: str) -> GpuReader:
     module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)()
+    return _whole(getattr(importlib.import_module(module), name)())
+
+
+def _whole(made: Any) -> GpuReader:
+    """What a class made, where it is a reader. Raises TypeError."""
+    lacks = [name for name in ("name", "reads", "hindrance", "read", "close") if not hasattr(made, name)]
+    if lacks:
+        raise TypeError(f"it makes no GPU reader, for it has no {lacks[0]!r}")
+    return made
 
 
 def _own(name: str) -> GpuReader:
@@ -91,7 +100,7 @@ def _own(name: str) -> GpuReader:
 
 def _foreign(point: EntryPoint) -> GpuReader:
     try:
-        return point.load()()
+        return _whole(point.load()())
     except Exception as fault:  # other people's code, whatever it does
         return NoReader(point.name, fault)
 

@@ -10,10 +10,10 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oarbank_sdk.contracts import catalogue
+from oarbank_sdk.whole_file import read_standard_input, read_whole
 
 if TYPE_CHECKING:
     from oarbank_sdk.contracts.judge import Verdict
@@ -47,8 +47,9 @@ class Validate:
         for name in ns.files:
             try:
                 data = _read(name)
-            except OSError as fault:
-                print(f"{name}: must be a file that can be read; found: {fault.strerror}.", file=sys.stderr)
+            except (OSError, ValueError) as fault:  # ValueError: a NUL in the name
+                why = getattr(fault, "strerror", None) or fault
+                print(f"{name}: must be a file that can be read; found: {why}.", file=sys.stderr)
                 worst = 2
                 continue
             for place, document in _documents(ns.kind, name, data):
@@ -59,7 +60,7 @@ class Validate:
 
 
 def _read(name: str) -> bytes:
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    return read_standard_input() if name == "-" else read_whole(name)
 
 
 def _documents(kind: str, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
