@@ -101,6 +101,7 @@ class ScriptedEngine:
     names: bool = False
     broken_above: int = 1_000
     full_chunk: int = 64
+    steps_last_token = False
     threads: list[int | None] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
     steps: list[list[int]] = field(default_factory=list)  # the slots of each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oarbank_llmserve.batch import MOST_SLOTS, Batch
-from oarbank_llmserve.engines import OutOfMemory, PromptFault, Room, stub
+from oarbank_llmserve.engines import Live, OutOfMemory, PromptFault, Room, Sampler, Slicing, stub
 from oarbank_llmserve.engines.stub import Stub
 from oarbank_llmserve.job import Job, Prompt
 from oarbank_sdk.control import Stopped
@@ -234,6 +235,33 @@ class Cut(Stub):
         return Room(self._slots, super().reserve(slots, tokens).tokens)
 
 
+class Late(Cut):
+    """The same, whose prompts' last tokens go with the next step."""
+
+    steps_last_token = True
+
+    def __init__(self, slots: int, full_chunk: int) -> None:
+        super().__init__(slots, full_chunk)
+        self._unread: set[int] = set()
+
+    def prefill(
+        self, slot: int, tokens: Sequence[int], *, first: bool, last: Sampler | None, slicing: Slicing | None = None
+    ) -> int | None:
+        assert last is None
+        self._unread.add(slot)
+        return super().prefill(slot, tokens, first=first, last=None, slicing=slicing)
+
+    def step(self, live: Sequence[Live], slicing: Slicing | None = None) -> list[int]:
+        late = [one for one in live if one.slot in self._unread]
+        self._unread -= {one.slot for one in late}
+        read = super().prefill
+        found = {one.slot: read(one.slot, [one.token], first=False, last=one.sampler) for one in late}
+        others = [one for one in live if one.slot not in found]
+        if others:
+            found |= dict(zip([one.slot for one in others], super().step(others, slicing), strict=True))
+        return [found[one.slot] or 0 for one in live]
+
+
 def texts(prompts: tuple[Prompt, ...], engine: Stub, longest_s: float | None = None, scale: float = 1.0) -> list[str]:
     duty = FakeDuty(clock := VirtualClock(), 0.5, scale)
     batch = Batch(Job("batch", prompts, "stub", longest_s=longest_s), engine, duty, FakeControl(), clock=clock)
@@ -270,3 +298,4 @@ def test_text_depends_on_nothing_but_its_prompt(
         alone = [texts((prompt,), Cut(1, 32))[0] for prompt in prompts]
 
         assert texts(tuple(prompts), Cut(slots, full_chunk), longest_s, scale) == alone
+        assert texts(tuple(prompts), Late(slots, full_chunk), longest_s, scale) == alone

@@ -150,13 +150,19 @@ class Batch:
             return [sequence.fails(str(fault))]
         self._reading = None
         self._live.append(sequence)
+        if token is None:
+            sequence.token = tokens[-1]
+            return []
         return [sequence] if sequence.ends_with(token, self._engine, most) else []
 
-    def _prefill(self, sequence: Sequence, chunks: Chunks, width: Width) -> int:
-        tokens, done = sequence.tokens, 0
+    def _prefill(self, sequence: Sequence, chunks: Chunks, width: Width) -> int | None:
+        """The first new token; None where the prompt's last token is left to the next step."""
+        steps_last = self._engine.steps_last_token
+        tokens, done = sequence.tokens[:-1] if steps_last else sequence.tokens, 0
         while True:
             left = len(tokens) - done
-            size = chunks.size(left, self._duty.scale("prefill"), governed=self._duty.duty is not None)
+            scale = self._duty.scale("prefill")
+            size = chunks.size(left, scale, governed=self._duty.duty is not None) if left else 0
             before_s = self.totals.busy_s
             token = self._units.run(
                 "prefill",
@@ -164,12 +170,13 @@ class Batch:
                 sequence.slot,
                 tokens[done : done + size],
                 first=done == 0,
-                last=sequence.sampler if size == left else None,
+                last=sequence.sampler if size == left and not steps_last else None,
                 slicing=self._units.slicing,
                 engine=self._engine,
             )
-            chunks.took(size, self.totals.busy_s - before_s)
-            width.read(size, self.totals.busy_s - before_s)
+            if size:
+                chunks.took(size, self.totals.busy_s - before_s)
+                width.read(size, self.totals.busy_s - before_s)
             done += size
             if size == left:
                 return token

@@ -84,6 +84,9 @@ class Engine(Protocol):
     """
 
     full_chunk: int  # tokens of a full-size prefill unit
+    steps_last_token: bool
+    """Whether a prompt's last token goes with the next step of all, for the same bits at a lower price; `prefill` then
+    reads what is before it, perhaps nothing, and gives no token."""
 
     def tokenize(self, text: str) -> list[int]:
         """The prompt's tokens. Host work. `PromptFault` when there are none."""

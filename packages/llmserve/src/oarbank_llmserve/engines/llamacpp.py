@@ -66,6 +66,8 @@ def open_engine(options: Options) -> LlamaCpp:
 class LlamaCpp:
     """See `oarbank_llmserve.engines.Engine`."""
 
+    steps_last_token = False  # a single token takes another path through the library, with other rounding
+
     def __init__(self, path: Path, options: Options) -> None:
         self.full_chunk = FULL_CHUNK[device()]
         self._granted = options.threads

@@ -50,6 +50,7 @@ class Stub:
     """See `oarbank_llmserve.engines.Engine`."""
 
     full_chunk = 32  # tokens, about 7 ms
+    steps_last_token = False
 
     def __init__(self) -> None:
         self._states: dict[int, int] = {}  # of each slot in use
