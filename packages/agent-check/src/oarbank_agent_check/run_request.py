@@ -83,9 +83,7 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
 def _level(arguments: argparse.Namespace, host: Host, module: Module, task: Task, data: Path) -> float:
     if isinstance(arguments.level, Path):
         folder = Path(arguments.dir).resolve()
-        return certified_level(
-            arguments.level, host, module, folder, task.stage, task.payload, data.resolve()
-        )
+        return certified_level(arguments.level, host, module, folder, task.stage, task.payload, data.resolve())
     return arguments.duty if arguments.level is None else arguments.level
 
 

@@ -97,7 +97,7 @@ class CpuMeter:
         self._start = time.monotonic()
         if self._source is not None:
             self._source.sample()
-            self._cpu_s = self._processor_s()
+            self._cpu_s = processor_s(self._members(), self._runner)
 
     def step(self) -> None:
         """To be called often while the window runs: reads the waits when their time has come."""
@@ -124,7 +124,7 @@ class CpuMeter:
         if self._source is None or self._queue is None:
             return CpuSeen(self._start, self._end, unknown=self._fault)
         total_s = None
-        if self._cpu_s is not None and (cpu_s := self._processor_s()) is not None:
+        if self._cpu_s is not None and (cpu_s := processor_s(self._members(), self._runner)) is not None:
             total_s = max(cpu_s - self._cpu_s, 0.0)
         sample = self._source.sample()
         return CpuSeen(
@@ -150,18 +150,6 @@ class CpuMeter:
 
     def _members(self) -> list[int]:
         return [] if self._tree is None else [member.pid for member in self._tree.members()]
-
-    def _processor_s(self) -> float | None:
-        """Processor time of the tree: the living, and those that they or the guard have buried. None: not readable."""
-        total = 0.0
-        try:
-            for pid in self._members():
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    used = psutil.Process(pid).cpu_times()
-                    total += used.user + used.system + used.children_user + used.children_system
-            return total + self._runner.buried_s()
-        except psutil.Error:
-            return None
 
 
 class Followed:
@@ -304,3 +292,16 @@ def _unread(sample: Sample) -> str | None:
         return "the meter gave no reading"
     first = sample.unknown[0]
     return first.reason if first.pid is None else f"pid {first.pid}: {first.reason}"
+
+
+def processor_s(pids: Iterable[int], runner: RunnerProcess) -> float | None:
+    """Processor time of a tree: the living, and those that they or the guard have buried. None: not readable."""
+    total = 0.0
+    try:
+        for pid in pids:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                used = psutil.Process(pid).cpu_times()
+                total += used.user + used.system + used.children_user + used.children_system
+        return total + runner.buried_s()
+    except psutil.Error:
+        return None

@@ -11,11 +11,9 @@ import os
 import time
 from dataclasses import dataclass
 
-import psutil
-
 from oarbank_agent_check.jobs.runner_process import Ended, RunnerProcess
 from oarbank_agent_check.tree import NoSuchProcess, ProcessTree, UnreadableProcess
-from oarbank_conformkit.measure import Followed, GpuCounters, NoGpu, RunQueue
+from oarbank_conformkit.measure import Followed, GpuCounters, NoGpu, RunQueue, processor_s
 
 STEP_S = 0.1
 """Length of a step: ten ticks of the coarsest clock that tells processor time."""
@@ -96,15 +94,4 @@ class WorkMeter:
         return found
 
     def _total(self) -> float | None:
-        """Processor time of the tree: the living, and those that they or the guard have buried."""
-        if self._tree is None:
-            return None
-        total = 0.0
-        try:
-            for pid in self._pids():
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    used = psutil.Process(pid).cpu_times()
-                    total += used.user + used.system + used.children_user + used.children_system
-            return total + self._runner.buried_s()
-        except psutil.Error:
-            return None
+        return None if self._tree is None else processor_s(self._pids(), self._runner)

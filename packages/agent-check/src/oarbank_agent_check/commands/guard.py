@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 
+from oarbank_agent_check.commands.owned import run_owned
 from oarbank_agent_check.commands.run import factor
-from oarbank_agent_check.commands.words import Commands, CouldNotTell, WrongUse
+from oarbank_agent_check.commands.words import Commands
 
 EXIT_CODES = (
     "Exit codes: 0 every job has its result, 1 a job failed, was stopped or was not finished, 2 wrong use, 3 could not"
@@ -37,18 +37,4 @@ def add(commands: Commands) -> None:
 
 def run_guard(arguments: argparse.Namespace) -> int:
     """Guard the machine, and give the exit code."""
-    from oarbank_agent_check.interrupts import Interrupts
-
-    with Interrupts() as interrupts, ExitStack() as stack:
-        from oarbank_agent_check import guard_request  # late: it takes long to load, and help needs none of it
-        from oarbank_agent_check.jobs.faults import HostFault, UsageError
-        from oarbank_agent_check.screen import Screen
-
-        screen = Screen()
-        stack.callback(screen.close)
-        try:
-            return guard_request.run_guard(arguments, interrupts, screen, stack)
-        except UsageError as fault:
-            raise WrongUse(str(fault)) from None
-        except HostFault as fault:
-            raise CouldNotTell(str(fault)) from None
+    return run_owned(arguments, "guard_request", "run_guard")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import ExitStack
 from pathlib import Path
 
-from oarbank_agent_check.commands.words import Commands, CouldNotTell, WrongUse
+from oarbank_agent_check.commands.owned import run_owned
+from oarbank_agent_check.commands.words import Commands
 
 FASTEST = 1000.0
 EXIT_CODES = (
@@ -52,21 +52,7 @@ def add(commands: Commands) -> None:
 
 def run_job(arguments: argparse.Namespace) -> int:
     """Run the job, and give the exit code."""
-    from oarbank_agent_check.interrupts import Interrupts
-
-    with Interrupts() as interrupts, ExitStack() as stack:
-        from oarbank_agent_check import run_request  # late: it takes long to load, and help needs none of it
-        from oarbank_agent_check.jobs.faults import HostFault, UsageError
-        from oarbank_agent_check.screen import Screen
-
-        screen = Screen()
-        stack.callback(screen.close)
-        try:
-            return run_request.run_job(arguments, interrupts, screen, stack)
-        except UsageError as fault:
-            raise WrongUse(str(fault)) from None
-        except HostFault as fault:
-            raise CouldNotTell(str(fault)) from None
+    return run_owned(arguments, "run_request", "run_job")
 
 
 def part(text: str) -> float:

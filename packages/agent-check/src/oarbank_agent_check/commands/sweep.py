@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import ExitStack
 from itertools import pairwise
 
 from oarbank_agent_check.certify import LEAST_LEVEL, LEAST_PAIRS, LEVELS
-from oarbank_agent_check.commands.words import Commands, CouldNotTell, WrongUse
+from oarbank_agent_check.commands.owned import run_owned
+from oarbank_agent_check.commands.words import Commands
 
 EXIT_CODES = (
     "Exit codes: 0 a level is certified, 1 every level harms more than the target, 2 wrong use, 3 could not tell: too"
@@ -66,21 +66,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, and give the exit code."""
-    from oarbank_agent_check.interrupts import Interrupts
-
-    with Interrupts() as interrupts, ExitStack() as stack:
-        from oarbank_agent_check import sweep_request  # late: it takes long to load, and help needs none of it
-        from oarbank_agent_check.jobs.faults import HostFault, UsageError
-        from oarbank_agent_check.screen import Screen
-
-        screen = Screen()
-        stack.callback(screen.close)
-        try:
-            return sweep_request.run_sweep(arguments, interrupts, screen, stack)
-        except UsageError as fault:
-            raise WrongUse(str(fault)) from None
-        except HostFault as fault:
-            raise CouldNotTell(str(fault)) from None
+    return run_owned(arguments, "sweep_request", "run_sweep")
 
 
 def levels(text: str) -> tuple[float, ...]:
