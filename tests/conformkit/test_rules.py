@@ -15,7 +15,6 @@ SUITES = {rule.suite for rule in catalogue().values()}
 ID = re.compile(rf"({'|'.join(SUITES)})\.[a-z_]+")
 PURE = (
     "checks",
-    "coordinator",
     "evidence",
     "evidence_protocol",
     "fixtures",
