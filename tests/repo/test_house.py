@@ -125,7 +125,6 @@ PURE = [
     "agent-check/src/oarbank_agent_check/guard_view.py",
     "agent-check/src/oarbank_agent_check/history.py",
     "agent-check/src/oarbank_agent_check/host_facts_parse.py",
-    "agent-check/src/oarbank_agent_check/jobs/coordinator.py",
     "agent-check/src/oarbank_agent_check/presence.py",
     "agent-check/src/oarbank_agent_check/pressure.py",
     "agent-check/src/oarbank_agent_check/sweep_view.py",
