@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from oarbank_agent_check.process_table import ProcTable, system_table
+from oarbank_sdk.cli import main as sdk
 from tests.agent_check.jobs_on_trial import DETACHED, LONG, PROGRAM, Trial, alive, bundle, descendants, end
 from tests.agent_check.wait import eventually
 
@@ -104,6 +105,18 @@ def test_runner_that_is_deaf_to_a_stop_is_killed_after_its_grace(trial: Trial) -
     assert code == 1
     assert "Ctrl-C: the job stops, in 1 s at most" in err
     assert err.splitlines()[-1].endswith("stopped: Ctrl-C; it did not end by itself and was killed")
+
+
+def test_runner_as_the_sdk_writes_it_answers_a_stop_that_comes_with_sigterm(trial: Trial) -> None:
+    module = trial.folder / "mine"
+    assert sdk(["new", "runner", str(module)]) == 0
+
+    with trial.running(module, *FAST, payload='{"units": 100000}') as process:
+        trial.works()
+        code, _, err = end(process, signal.SIGINT)
+
+    assert code == 1
+    assert "it ended with status 75; mine/stopped" in err
 
 
 def test_second_interrupt_does_not_wait_for_the_grace(trial: Trial) -> None:

@@ -47,7 +47,7 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
     host = this_host()
     module = module_at(arguments.dir, host)
     task = task_of(module, arguments.stage, payload_of(arguments.payload), host)
-    readers = readers_here(must=arguments.check) if arguments.measure == "gpu" else []
+    readers = readers_here(must=arguments.check, unmeasured=True) if arguments.measure == "gpu" else []
     for reader in readers:
         stack.callback(reader.close)
     state = stack.enter_context(StateFolder(Path(arguments.state) if arguments.state else default_folder()))
@@ -146,8 +146,11 @@ def payload_of(given: str) -> dict[str, Any]:
     return value
 
 
-def readers_here(*, must: bool) -> Sequence[GpuReader]:
-    """The readers of this machine, none where none can read; then `must` raises `HostFault` before anything starts."""
+def readers_here(*, must: bool, unmeasured: bool = False) -> Sequence[GpuReader]:
+    """The readers of this machine, none where none can read; then `must` raises `HostFault` before anything starts.
+
+    `unmeasured` says that the command has a --no-check to offer.
+    """
     try:
         found = gpu.readers()
     except gpu.UnknownReader as exc:
@@ -161,8 +164,8 @@ def readers_here(*, must: bool) -> Sequence[GpuReader]:
         return []
     whys = "; ".join(f"{name}: {why.reason.rstrip('.')}" for name, why in hindrances if why) or "there is no reader"
     raise HostFault(
-        f"--measure gpu: GPU time must be readable here; {whys}. Use --measure cpu where the units run on the CPU, or"
-        " --no-check to run it unmeasured."
+        f"--measure gpu: GPU time must be readable here; {whys}. Use --measure cpu where the units run on the CPU"
+        + (", or --no-check to run it unmeasured." if unmeasured else ".")
     )
 
 

@@ -71,7 +71,7 @@ def _settled(meter: WorkMeter, seen: PauseSeen, nudged: float) -> PauseSeen:
         step = meter.step()
         now = time.monotonic()
         if step.ended is not None:
-            return replace(seen, ended_s=step.ended.at - nudged, waited_s=waited_s)
+            return replace(seen, ended_s=max(step.ended.at - nudged, 0.0), waited_s=waited_s)
         waited_s += step.wait_s
         quiet = quiet + 1 if idle(step.cpu_s, step.wait_s, step.dt_s) and off(meter.gpu()) else 0
         since = now if quiet == 0 else since
@@ -99,7 +99,7 @@ def _window(meter: WorkMeter, scratch: Scratch, runner: RunnerProcess, seen: Pau
         if woke_s is None and not idle(step.cpu_s, 0.0, step.dt_s):
             woke_s = now - nudged
         if step.ended is not None:
-            return replace(seen, ended_s=step.ended.at - nudged)
+            return replace(seen, ended_s=max(step.ended.at - nudged, 0.0))
     after = _stand(scratch)
     return replace(
         seen,

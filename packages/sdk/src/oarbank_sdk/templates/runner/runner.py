@@ -10,6 +10,7 @@ work is inside `duty.unit()` and ends when the GPU is done, units are short, and
 import argparse
 import json
 import os
+import signal
 import sys
 
 sys.dont_write_bytecode = True  # this folder is not ours to write to
@@ -30,6 +31,7 @@ def work(state: int) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Do the task in the spec; the exit status."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)    # an agent sends it right behind a stop, which is answered below
     ctl = Control(args.workdir)                      # first: it installs the nudge handler
     try:
         with open(args.spec, encoding="utf-8") as file:
