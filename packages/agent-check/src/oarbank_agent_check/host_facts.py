@@ -1,6 +1,10 @@
 """What a certified level depends on, read from this machine: system, driver, GPUs, a module's files and its model.
 
 Reads and hands values on; it decides nothing. What can't be read is left out, and never guessed.
+
+Never run: macOS; written from documentation.
+Never run: Windows; written from documentation.
+Never run: NVIDIA GPUs; tested on made answers.
 """
 
 from __future__ import annotations

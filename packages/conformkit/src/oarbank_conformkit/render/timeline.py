@@ -20,6 +20,9 @@ LEFT, RIGHT = 9.0, 98.0
 
 PLOT_PX = 190
 LANE_PX = 15
+LETTER = 1.8
+"""Width of a letter and its part of the gap, in per cent of the narrowest page that is looked at, 400 px."""
+
 ALONE_PX = 780
 """Width of a picture that stands alone."""
 
@@ -189,14 +192,22 @@ def _lanes(found: Timeline) -> list[tuple[int, bool, Moment]]:
     """A lane above the plot for each moment, counted upwards, and whether its words stand to the left of its line.
 
     Where lines stand close, the words of each must not lie across another's line: of words to the left the later are
-    higher, of words to the right the earlier.
+    higher, of words to the right the earlier. Words of one lane must not meet, or those to the left go higher.
     """
-    middle = found.start_s + 0.55 * (found.end_s - found.start_s)
-    early = [moment for moment in found.moments if moment.at_s < middle]
+    length_s = found.end_s - found.start_s
+    middle = found.start_s + 0.55 * length_s
+    early = [moment for moment in reversed(found.moments) if moment.at_s < middle]
     late = [moment for moment in found.moments if moment.at_s >= middle]
-    return [(lane, False, moment) for lane, moment in enumerate(reversed(early))] + [
-        (lane, True, moment) for lane, moment in enumerate(late)
-    ]
+
+    def meet(one: Moment, other: Moment) -> bool:
+        apart = (other.at_s - one.at_s) / length_s * (RIGHT - LEFT)
+        return apart < LETTER * (len(one.says) + len(other.says))
+
+    up = 0
+    while any(meet(*pair) for pair in zip(early[up:], late, strict=False)):
+        up += 1
+    lanes = [(lane, False, moment) for lane, moment in enumerate(early)]
+    return lanes + [(lane + up, True, moment) for lane, moment in enumerate(late)]
 
 
 # ---- the legend ---------------------------------------------------------------------------------------
