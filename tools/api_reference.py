@@ -7,12 +7,11 @@ underscore in front.
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from textwrap import dedent
 
-ROOT = Path(__file__).parents[1]
+from tools.written_page import ROOT, write_or_check
+
 PAGE = ROOT / "docs" / "api.md"
 SOURCE = ROOT / "packages" / "sdk" / "src" / "oarbank_sdk"
 MODULES = (
@@ -77,14 +76,7 @@ def _doc(node: ast.Module | ast.ClassDef | Function) -> str:
 
 
 def main() -> int:
-    fresh = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(fresh, encoding="utf-8", newline="\n")
-        return 0
-    if PAGE.exists() and PAGE.read_text("utf-8") == fresh:
-        return 0
-    print("docs/api.md: must be what the docstrings say; found something else. Run `hatch run docs:update`.")
-    return 1
+    return write_or_check(PAGE, page(), "be what the docstrings say")
 
 
 if __name__ == "__main__":

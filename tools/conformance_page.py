@@ -7,11 +7,10 @@ of marks, and a suite without one is an error: a rule that nobody explains is no
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.written_page import ROOT, write_or_check
+
 PAGE = ROOT / "docs" / "conformance.md"
 RULES = ROOT / "packages" / "conformkit" / "src" / "oarbank_conformkit" / "rules.toml"
 PLACE = re.compile(r"<!-- rules: ([a-z_]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -48,19 +47,12 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    page = PAGE.read_text("utf-8")
     try:
-        fresh = filled(page, tomllib.loads(RULES.read_text("utf-8"))["rule"])
+        fresh = filled(PAGE.read_text("utf-8"), tomllib.loads(RULES.read_text("utf-8"))["rule"])
     except Unplaced as exc:
         print(exc)
         return 1
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(fresh, encoding="utf-8", newline="\n")
-        return 0
-    if page == fresh:
-        return 0
-    print("docs/conformance.md: must hold the rules of rules.toml; found something else. Run `hatch run docs:update`.")
-    return 1
+    return write_or_check(PAGE, fresh, "hold the rules of rules.toml")
 
 
 if __name__ == "__main__":

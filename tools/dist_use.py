@@ -177,8 +177,8 @@ def use_agent_check(place: Place) -> list[str]:
     place.says("cpu-threads", "oarbank-agent-check", "sources")
     sleeper = subprocess.Popen([place.bin / "python", "-c", "input()"], stdin=subprocess.PIPE, env=place.env)
     try:
-        sample = ("oarbank-agent-check", "sample", "--pid", str(sleeper.pid), "--interval", "0.3", "--json")
-        (place.work / "samples.ndjson").write_text(place.run(*sample))
+        sample = ("oarbank-agent-check", "sample", "--pid", str(sleeper.pid), "--measure", "cpu")
+        (place.work / "samples.ndjson").write_text(place.run(*sample, "--interval", "0.3", "--json"))
     finally:
         sleeper.communicate(b"\n", timeout=60)
     place.run("oarbank-sdk", "validate", "gpu-sample-1", "samples.ndjson")

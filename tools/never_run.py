@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.written_page import ROOT, write_or_check
+
 PAGE = ROOT / "docs" / "never-run.md"
 # Where, and what somebody who has one can do.
 WHERES = {
@@ -74,14 +74,7 @@ def page(root: Path = ROOT) -> str:
 
 def main() -> int:
     """Write the page, or with --check say whether it is what the marks say; exit code 1 when it is not."""
-    fresh = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(fresh, encoding="utf-8", newline="\n")
-        return 0
-    if PAGE.exists() and PAGE.read_text("utf-8") == fresh:
-        return 0
-    print("docs/never-run.md: must be what the marks say; found something else. Run `hatch run docs:update`.")
-    return 1
+    return write_or_check(PAGE, page(), "be what the marks say")
 
 
 if __name__ == "__main__":

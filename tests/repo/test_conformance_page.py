@@ -16,7 +16,7 @@ PAGE = "words\n<!-- rules: duty -->\nold\n<!-- end -->\nmore words\n"
 
 
 def test_the_page_holds_the_rules_as_they_are() -> None:
-    check = [sys.executable, "tools/conformance_page.py", "--check"]
+    check = [sys.executable, "-m", "tools.conformance_page", "--check"]
     done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
