@@ -44,10 +44,19 @@ secrets = {secrets}
 
 [results]
 digest = {{ version = 1, over = ["texts"] }}
+schema = "result.schema.json"
 
 [goldens]
 fixtures = "goldens/*.json"
 """
+
+
+RESULT_SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "required": ["texts"],
+    "properties": {"texts": {"type": "array", "items": {"type": "string"}}, "units": {"type": "integer", "minimum": 1}},
+}
 
 
 @dataclass
@@ -87,6 +96,7 @@ def build(folder: Path, runner: str, **changes: Any) -> Path:
     (folder / "oarbank-module.toml").write_text(manifest(plan))
     (folder / "runner.py").write_text(runner)
     (folder / "stand_in.py").write_text((HERE / "stand_in.py").read_text())
+    (folder / "result.schema.json").write_text(json.dumps(RESULT_SCHEMA))
     (folder / "goldens").mkdir(exist_ok=True)
     (folder / "goldens" / "selftest.json").write_text(json.dumps(golden(plan.golden)))
     if plan.coordinator is not None:

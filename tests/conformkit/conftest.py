@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from oarbank_conformkit import bundle
 from oarbank_conformkit.conduct import conduct
 from oarbank_conformkit.limits import Limits
 from oarbank_conformkit.report import Report
+from tests import needs
 from tests.conformkit import bundles
 from tests.conformkit.mutant_table import QUICK
 from tests.fakegpu import reader, runners
@@ -25,6 +27,8 @@ Conform = Callable[..., Report]
 @pytest.fixture
 def conform(tmp_path: Path) -> Conform:
     """Build a bundle with a runner and judge it, in this process."""
+    if sys.platform == "win32":
+        pytest.skip(f"needs Linux or macOS: {needs.RUNNERS}")
 
     def judge(source: str, *, only: Sequence[str] = (), limits: Limits = QUICK, **changes: Any) -> Report:
         folder = bundles.build(tmp_path / "module", source, **changes)
@@ -36,6 +40,8 @@ def conform(tmp_path: Path) -> Conform:
 @pytest.fixture
 def conform_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Conform]:
     """Build a bundle whose runner uses a fake GPU and judge it, in this process, which reads that GPU."""
+    if sys.platform == "win32":
+        pytest.skip("needs Linux or macOS: the fake GPU is a Unix socket")
     with fake_gpu() as gpu:
         monkeypatch.setenv(READER, reader.SPEC)
         monkeypatch.setenv(reader.VARIABLE, gpu.path)

@@ -1,5 +1,8 @@
 """The mutant table: every wrong runner fails exactly the rules it breaks, and the honest ones fail none.
 
+A file of tests/mutants says what its runner does wrong: `BREAKS` names the rules that it must fail, `WARNS` those that
+are advice and of which it must be warned, no less exactly.
+
     hatch run mutants [NAME ...] [--whole] [--at-once N]
 
 A mutant meets the suites of the rules that it breaks, an honest runner all of them. Each is judged in a process of its
@@ -55,6 +58,9 @@ AT_ONCE = 3
 LIMIT_S = 240.0
 """What takes longer hangs."""
 
+SETS = ("failed", "unknown", "excused", "warned")
+"""The fields of a row that are sets of rules."""
+
 AGAIN = 2
 """How often one is judged again, alone, that could not be told."""
 
@@ -65,7 +71,8 @@ class Mutant:
 
     name: str
     source: str
-    breaks: frozenset[str] = frozenset()  # none: it is honest
+    breaks: frozenset[str] = frozenset()
+    warns: frozenset[str] = frozenset()  # without any of both it is honest
     only: tuple[str, ...] = ()  # what the kit is asked for, where it says so
     limits: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
@@ -74,25 +81,31 @@ class Mutant:
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """Suites of the rules that it breaks; all of them for an honest one."""
+        """Suites of the rules that it breaks or is warned of; all of them for an honest one."""
         if self.coordinator:
             return ("protocol",)
-        return self.only or tuple(sorted({rule.partition(".")[0] for rule in self.breaks}))
+        return self.only or tuple(sorted({rule.partition(".")[0] for rule in self.breaks | self.warns}))
 
     @property
     def expected(self) -> frozenset[str]:
         """Rules that it breaks among those that it meets."""
         return self.breaks & chosen(self.only) if self.only else self.breaks
 
+    @property
+    def advised(self) -> frozenset[str]:
+        """Rules that it is warned of among those that it meets."""
+        return self.warns & chosen(self.only) if self.only else self.warns
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the kit said of one: rules failed, rules that could not be told and, of those, the machine's doing."""
+    """What the kit said of one: rules failed, not told and, of these, the machine's doing; rules that were advice."""
 
     failed: frozenset[str]
     unknown: frozenset[str]
     excused: frozenset[str]
     exit: int
+    warned: frozenset[str] = frozenset()
     left: int = 0  # processes that outlived it
     took_s: float = 0.0
 
@@ -103,18 +116,24 @@ class Row:
             faults.append(f"fails {', '.join(sorted(extra))} too")
         if missing := mutant.expected - self.failed - self.excused:
             faults.append(f"does not fail {', '.join(sorted(missing))}")
+        if extra := self.warned - mutant.advised:
+            faults.append(f"is warned of {', '.join(sorted(extra))} too")
+        if missing := mutant.advised - self.warned - self.excused:
+            faults.append(f"is not warned of {', '.join(sorted(missing))}")
         if not mutant.breaks and (untold := self.unknown - self.excused):
             faults.append(f"leaves {', '.join(sorted(untold))} open")
         if mutant.breaks and self.exit == 0:
             faults.append("is green")
+        if not mutant.breaks and self.exit == 1 and not self.failed:
+            faults.append("is refused")
         if self.left:
             faults.append(f"leaves {self.left} processes behind")
         return "; ".join(faults)
 
     def untold(self, mutant: Mutant) -> frozenset[str]:
         """Return the rules that the machine kept from being told and that had to be."""
-        wanted = mutant.expected or self.unknown
-        return frozenset((wanted - self.failed) & self.excused)
+        wanted = (mutant.expected | mutant.advised) or self.unknown
+        return frozenset((wanted - self.failed - self.warned) & self.excused)
 
 
 # ---- what there is ------------------------------------------------------------------------------------------
@@ -137,7 +156,7 @@ def honest() -> dict[str, Mutant]:
     """Return the right ones by name."""
     coordinator = (bundles.HERE / "coordinator_stand_in.py").read_text()
     all_ = [
-        Mutant("honest_runner", bundles.runner()),
+        Mutant("honest_runner", bundles.runner(), plan={"golden": {"units": 60, "unit_s": 0.01}}),
         Mutant("honest_runner_on_a_gpu", runners.HONEST, gpu=True),
         Mutant("honest_coordinator", coordinator, coordinator=True),
     ]
@@ -149,7 +168,8 @@ def _mutant(path: Path, *, coordinator: bool = False) -> Mutant:
     return Mutant(
         ("coordinators/" if coordinator else "") + path.stem,
         path.read_text(),
-        frozenset(words["BREAKS"]),
+        frozenset(words.get("BREAKS", ())),
+        frozenset(words.get("WARNS", ())),
         tuple(words.get("ONLY", ())),
         words.get("LIMITS", {}),
         words.get("PLAN", {}),
@@ -188,6 +208,7 @@ def row(report: Report, left: int) -> Row:
         unknown=frozenset(one.rule for one in unknown),
         excused=frozenset(one.rule for one in unknown if machine_was_busy(one)),
         exit=report.exit,
+        warned=frozenset(one.rule for one in report.checks if one.status == "warn"),
         left=left,
         took_s=report.took_s,
     )
@@ -247,7 +268,7 @@ class Table:
         if done.returncode != 0:
             raise RuntimeError(f"{mutant.name}: the kit must judge it; found {done.stderr[-2000:]}")
         said = json.loads(done.stdout.splitlines()[-1])
-        sets = {name: frozenset(said.pop(name)) for name in ("failed", "unknown", "excused")}
+        sets = {name: frozenset(said.pop(name)) for name in SETS}
         return Row(**sets, **said)
 
 
@@ -281,7 +302,7 @@ def main() -> int:
     if options.judge:
         one = replace(known[options.judge], only=tuple(options.only)) if options.only else known[options.judge]
         found = row(*judge(one, whole=options.whole))
-        sets = {name: sorted(getattr(found, name)) for name in ("failed", "unknown", "excused")}
+        sets = {name: sorted(getattr(found, name)) for name in SETS}
         print(json.dumps({**sets, "exit": found.exit, "left": found.left, "took_s": round(found.took_s, 2)}))
         return 0
     return _told([known[name] for name in options.names or known], whole=options.whole, at_once=options.at_once)
@@ -306,6 +327,7 @@ def _told(asked: list[Mutant], *, whole: bool, at_once: int) -> int:
 def _line(one: Mutant, found: Row, fault: str, open_: frozenset[str]) -> str:
     mark = "WRONG" if fault else "open" if open_ else "ok"
     said = ", ".join(sorted(found.failed)) or "nothing"
+    said += f", is warned of {', '.join(sorted(found.warned))}" if found.warned else ""
     more = f"  <- {fault}" if fault else f"  <- busy machine: {', '.join(sorted(open_))}" if open_ else ""
     return f"{mark:5}  {one.name:48} {found.took_s:5.1f} s  fails {said}{more}"
 

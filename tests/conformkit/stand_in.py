@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 
@@ -52,6 +53,7 @@ class StandIn:
     # ---- run
 
     def run(self) -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it comes with a stop, which is answered
         with open(self.args.spec, encoding="utf-8") as file:
             self.spec = json.load(file)
         self.ctl = self.control()
@@ -92,11 +94,15 @@ class StandIn:
     def texts(self) -> list[str]:
         return [f"{self.spec['payload']['units']} units"]
 
+    def more(self) -> dict:
+        """What else the payload holds."""
+        return {}
+
     def write_result(self) -> None:
         result = {
             "schema": f"{os.environ['OARBANK_MODULE']}/result@1",
             "module_version": self.spec["module_version"],
-            "payload": {"texts": self.texts()},
+            "payload": {"texts": self.texts(), **self.more()},
         }
         replace_text(self.args.out, json.dumps(result) + "\n")
 

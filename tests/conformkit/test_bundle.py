@@ -182,16 +182,59 @@ def test_misspelt_key_of_the_manifest_is_a_warning(folder: Path) -> None:
 @pytest.mark.parametrize("named", ["schemas/none.json", "goldens", "a\\u0000b"])
 def test_schema_of_the_results_that_is_not_there_is_a_warning(named: str, folder: Path) -> None:
     path = folder / "oarbank-module.toml"
-    path.write_text(path.read_text().replace("[results]", f'[results]\nschema = "{named}"'))
+    path.write_text(path.read_text().replace('"result.schema.json"', f'"{named}"'))
 
     assert statuses(folder)["manifest.result_schema"] == "warn"
 
 
 def test_schema_of_the_results_that_is_there_is_no_line(folder: Path) -> None:
-    path = folder / "oarbank-module.toml"
-    path.write_text(path.read_text().replace("[results]", '[results]\nschema = "conformance.json"'))
-
     assert "manifest.result_schema" not in statuses(folder)
+
+
+SCHEMAS = [
+    # why, text of the schema, part of what is said of it
+    ("no JSON", "{", "must be JSON"),
+    ("a key twice", '{"type": "object", "type": "object"}', 'must hold each key once; found "type" twice'),
+    ("no object", "[]", "must be a schema, which is an object"),
+    ("another dialect", '{"$schema": "http://json-schema.org/draft-07/schema#"}', "/$schema: must be https://json-sch"),
+    ("no such type", '{"properties": {"a": {"type": "txt"}}}', "/properties/a/type: must be one of"),
+    ("a broken pattern", '{"properties": {"a": {"pattern": "(["}}}', "/properties/a/pattern: must be a regex"),
+    ("a remote reference", '{"$ref": "https://example.org/a.json"}', "nothing is fetched; found"),
+    ("another file", '{"properties": {"a": {"$ref": "other.json"}}}', 'found "other.json"'),
+    ("a place that is not there", '{"$ref": "#/$defs/a"}', "every $ref must lead to a place in this file"),
+    ("deep nesting", "[" * 3000, "must be nested at most"),
+]
+
+
+@pytest.mark.parametrize(("why", "text", "words"), SCHEMAS, ids=[row[0] for row in SCHEMAS])
+def test_schema_of_the_results_that_is_none_is_a_value_with_its_reason(
+    why: str, text: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("nothing may be fetched"))
+    (folder / "result.schema.json").write_text(text)
+
+    found = bundle.read(str(folder)).result_schema
+
+    assert found is not None
+    assert found.fault is not None
+    assert words in found.fault
+
+
+def test_schema_that_leads_out_of_the_bundle_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.json").write_text("{}")
+    (folder / "result.schema.json").unlink()
+    (folder / "result.schema.json").symlink_to(tmp_path / "outside.json")
+
+    found = bundle.read(str(folder)).result_schema
+
+    assert found is not None
+    assert "leads out of it" in (found.fault or "")
+
+
+def test_module_that_names_no_schema_has_none(folder: Path) -> None:
+    with_manifest(folder, 'schema = "result.schema.json"', "")
+
+    assert bundle.read(str(folder)).result_schema is None
 
 
 def with_manifest(folder: Path, old: str, new: str) -> Path:

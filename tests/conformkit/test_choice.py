@@ -13,6 +13,7 @@ from oarbank_conformkit.limits import Limits
 from oarbank_conformkit.rules import catalogue, chosen
 from oarbank_conformkit.workdir import Scratch
 from oarbank_sdk.cli import main
+from tests import needs
 from tests.conformkit import bundles
 from tests.conformkit.conftest import Conform
 
@@ -27,7 +28,7 @@ def called(*args: object) -> int:
 
 PATTERNS = [
     ([], set(catalogue())),
-    (["stop"], {"stop.acknowledged", "stop.exit", "stop.result_true"}),
+    (["stop"], {"stop.acknowledged", "stop.exit", "stop.result_true", "stop.sigterm"}),
     (["*.exit"], {"doctor.exit", "golden.exit", "stop.exit", "spec.exit"}),
     (["retry.result", "writes"], {"retry.result", "writes.inside"}),
 ]
@@ -72,6 +73,7 @@ def test_list_for_programs_is_one_array_of_what_was_chosen(capsys) -> None:
     assert set(listed[0]) == {"id", "suite", "level", "says", "source"}
 
 
+@needs.posix()
 def test_failure_that_keeps_the_chosen_rules_from_being_judged_is_told(conform: Conform) -> None:
     report = conform(bundles.runner(), duty_specs=[{"name": "a"}], only=["doctor"])
 
@@ -84,6 +86,7 @@ def test_limit_that_is_no_time_is_wrong_use(seconds: str, tmp_path: Path, capsys
     assert "must be seconds, above 0" in capsys.readouterr().err
 
 
+@needs.posix()
 def test_doctor_has_the_time_that_it_is_given(conform: Conform) -> None:
     slow = "    def doctor(self):\n        time.sleep(30)\n"
 
@@ -113,6 +116,7 @@ def test_fresh_data_directory_holds_what_the_caller_gave(tmp_path: Path, monkeyp
     assert big.read_text() == "a model of many bytes"
 
 
+@needs.posix()
 def test_every_run_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = tmp_path / "given"
     given.mkdir()

@@ -15,6 +15,7 @@ import pytest
 
 from oarbank_sdk.cli import main
 from oarbank_sdk.contracts.judge import judge
+from tests import needs
 from tests.conformkit import bundles
 
 LONG_S = 60.0
@@ -33,6 +34,7 @@ def conform(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*args), capture_output=True, text=True, timeout=LONG_S, check=False)
 
 
+@needs.posix()
 def test_report_for_people_ends_in_a_summary(folder: Path) -> None:
     done = conform(folder, "--only", "doctor", "--only", "golden.digest")
 
@@ -42,6 +44,7 @@ def test_report_for_people_ends_in_a_summary(folder: Path) -> None:
     assert " 0 failed, 0 unknown," in done.stdout.splitlines()[-1]
 
 
+@needs.posix()
 def test_json_is_one_object_and_nothing_else(folder: Path) -> None:
     done = conform(folder, "--json", "--only", "golden")
 
@@ -70,6 +73,7 @@ def test_no_runner_starts_nothing(folder: Path) -> None:
     assert done.stdout.endswith(": the files keep their contracts; the runner was not judged\n")
 
 
+@needs.posix()
 def test_unknown_is_exit_3_and_strict_makes_it_1(folder: Path) -> None:
     golden = bundles.golden(bundles.GOLDEN) | {"platforms": ["plan9-mips"]}
     (folder / "goldens" / "selftest.json").write_text(json.dumps(golden))
@@ -132,6 +136,7 @@ def called(*args: str) -> int:
         return int(exc.code or 0)
 
 
+@needs.posix()
 def test_interrupt_leaves_no_process_and_says_so(tmp_path: Path) -> None:
     marker = tmp_path / "pids"
     body = (

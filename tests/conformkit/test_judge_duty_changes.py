@@ -11,29 +11,32 @@ from oarbank_agent_check.sources.ticks import Tick
 from oarbank_conformkit.checks import Check
 from oarbank_conformkit.evidence import Change, CpuSeen, DutySeen, Wait
 from oarbank_conformkit.judge.duty import disturbed, judge_duty, tells_more
-from oarbank_conformkit.judge.duty_changes import next_duties
+from oarbank_conformkit.judge.duty_changes import lower_duty, next_duties
 from oarbank_sdk.events import DutyReport
 from tests.conformkit.seen import NUDGED, OPENS, SPEC, cpu, duty, judged, report, ticks
 
 NUDGED_AT = OPENS - 1.0
 ZERO_AT = NUDGED_AT + 6.2  # nudged; written a second before
 AGAIN_AT = ZERO_AT + 2.0
-CHANGED = ("duty.reports_true", "duty.reports_timely", "duty.reports_apart", "duty.nudge", "duty.follows", "duty.wakes")
+CHANGED = ("duty.reports_true", "duty.reports_timely", "duty.reports_apart", "duty.nudge", "duty.follows", "duty.wakes",
+           "duty.switches")  # fmt: skip
+LOWER = 0.1  # the duty that follows the 0
+ENDS_AT = AGAIN_AT + 3.0  # of its measure
 
 
 def wall(at: float) -> float:
     return NUDGED + at - NUDGED_AT
 
 
-def whole(held_at_0: float = 0.0, share: float = 0.3) -> tuple[Tick, ...]:
-    """All ticks of a run: the duty until the nudge to 0, then what is held at 0, then the duty again."""
+def whole(held_at_0: float = 0.0, share: float = 0.3, lower: float = LOWER) -> tuple[Tick, ...]:
+    """All ticks of a run: the duty until the nudge to 0, then what is held at 0, then at the lower duty."""
     before = ticks(share, 6.3, start=NUDGED_AT)
     at_0 = ticks(held_at_0, 1.9, start=ZERO_AT + 0.1)
-    return (*before, *at_0, *ticks(share, 0.2, start=AGAIN_AT))
+    return (*before, *at_0, *ticks(lower, 3.0, start=AGAIN_AT))
 
 
-def over(start: float, end: float, held_at_0: float = 0.0, **other: Any) -> CpuSeen:
-    found = whole(held_at_0)
+def over(start: float, end: float, held_at_0: float = 0.0, lower: float = LOWER, **other: Any) -> CpuSeen:
+    found = whole(held_at_0, lower=lower)
     total_s = sum(tick.gain_s for tick in found if start < tick.t <= end)
     return replace(CpuSeen(start, end, ticks=found, total_s=total_s, waits=(Wait(end, end - NUDGED_AT, 0.0),)), **other)
 
@@ -45,10 +48,10 @@ def zero(held_at_0: float = 0.0, **other: Any) -> Change:
     return replace(seen, **other)
 
 
-def again(**other: Any) -> Change:
-    """The duty given back."""
-    seen = Change(0.3, wall(AGAIN_AT), wall(AGAIN_AT), wall(AGAIN_AT), AGAIN_AT, unasked_s={"cpu": 0.0},
-                  cpu=over(AGAIN_AT, AGAIN_AT + 0.1), woke_s=0.05, looked_s=0.05)  # fmt: skip
+def again(held: float = LOWER, **other: Any) -> Change:
+    """The lower duty, with what was held at it."""
+    seen = Change(LOWER, wall(AGAIN_AT), wall(AGAIN_AT), wall(AGAIN_AT), AGAIN_AT, unasked_s={"cpu": 0.0},
+                  cpu=over(AGAIN_AT + 1.0, ENDS_AT, lower=held), woke_s=0.05, looked_s=0.05)  # fmt: skip
     return replace(seen, **other)
 
 
@@ -62,12 +65,13 @@ RIGHT = (
     told(NUDGED_AT + 2.0, NUDGED_AT + 4.0),
     told(NUDGED_AT + 4.0, NUDGED_AT + 6.0),
     told(ZERO_AT + 0.01, AGAIN_AT, 0.0, duty=0.0),
+    told(AGAIN_AT + 0.01, AGAIN_AT + 2.05, LOWER, duty=LOWER),
 )
 
 
 def seen(**other: Any) -> DutySeen:
     """A runner that did all of it right."""
-    found = duty(reports=RIGHT, changes=(zero(), again()), looked_wall=wall(AGAIN_AT + 0.1))
+    found = duty(reports=RIGHT, changes=(zero(), again()), looked_wall=wall(ENDS_AT + 0.1))
     found = replace(found, **other)
     return found if found.absent_wall else replace(found, absent_wall=tuple(one.t - 0.05 for one in found.reports))
 
@@ -80,8 +84,14 @@ def test_right_runner_passes_every_line() -> None:
 
 
 def test_duties_that_are_given_end_at_0() -> None:
-    assert next_duties(0.3) == (0.0, 0.3)
+    assert next_duties(0.3) == (0.0, 0.1)
     assert next_duties(0.0) == (0.2,)
+
+
+@pytest.mark.parametrize(("asked", "lower"), [(1.0, 0.333), (0.3, 0.1), (0.16, 0.053), (0.15, None), (0.02, None)])
+def test_a_lower_duty_is_given_where_keeping_the_old_one_would_show(asked: float, lower: float | None) -> None:
+    assert lower_duty(asked) == lower
+    assert next_duties(asked) == (0.0, asked if lower is None else lower)
 
 
 LIES = [
@@ -115,7 +125,7 @@ def test_reports_of_more_than_was_measured_are_advice() -> None:
 def test_short_reports_are_compared_together() -> None:
     lying = tuple(told(NUDGED_AT + i * 0.2, NUDGED_AT + (i + 1) * 0.2, 0.1) for i in range(30))
 
-    assert judged(seen(reports=(*lying, RIGHT[-1])))["duty.reports_true"].status == "fail"
+    assert judged(seen(reports=(*lying, *RIGHT[3:])))["duty.reports_true"].status == "fail"
 
 
 def test_late_ticks_and_waits_leave_the_truth_of_reports_open() -> None:
@@ -158,7 +168,7 @@ def test_reports_come_in_time(what: str, reports: tuple[DutyReport, ...], after_
 
 
 def test_late_report_is_excused_by_what_a_busy_machine_took() -> None:
-    waited = over(AGAIN_AT, AGAIN_AT + 0.1, waits=(Wait(AGAIN_AT, 8.0, 0.7),))
+    waited = over(AGAIN_AT + 1.0, ENDS_AT, waits=(Wait(AGAIN_AT, 8.0, 0.7),))
 
     found = judged(seen(changes=(zero(), again(cpu=waited)), absent_wall=tuple(one.t + 1.5 for one in RIGHT)))
 
@@ -268,8 +278,8 @@ def test_a_larger_duty_ends_a_wait(what: str, changes: dict[str, Any], more: dic
 
 RESTS = [
     # seconds without work in the window of 4 s, verdict for a runner that was not seen to wake
-    (1.9, "fail"),
-    (2.1, "skip"),
+    (0.5, "fail"),
+    (0.55, "skip"),  # at duty 0.1 such an idle is 2.1 s long
     (4.0, "skip"),
 ]
 
@@ -301,12 +311,26 @@ def test_task_that_finishes_after_its_window_has_nothing_to_show() -> None:
     assert "Give it more to do" in found["duty.nudge"].detail
 
 
-@pytest.mark.parametrize(("changes", "broken"), [((zero(),), "duty.follows"), ((zero(), again()), "duty.wakes")])
+BREAKING = [
+    ((zero(),), "duty.follows"),
+    ((zero(), again(woke_s=None)), "duty.wakes"),
+    ((zero(), again()), "duty.switches"),
+]
+
+
+@pytest.mark.parametrize(("changes", "broken"), BREAKING, ids=[row[1] for row in BREAKING])
 def test_task_that_breaks_when_its_duty_changes_fails_that(changes: tuple[Change, ...], broken: str) -> None:
     found = judged(seen(changes=changes, left_s=1.2, code=1, stderr="ZeroDivisionError: float division by zero\n"))
 
     assert [rule for rule, one in found.items() if one.status == "fail"] == [broken]
     assert "ZeroDivisionError" in found[broken].detail
+
+
+def test_task_that_finishes_at_the_lower_duty_is_judged_by_what_came_before() -> None:
+    found = judged(seen(left_s=1.2, code=0))
+
+    assert {found[rule].status for rule in ("duty.nudge", "duty.follows", "duty.wakes")} == {"pass"}
+    assert (found["duty.switches"].status, found["duty.stop"].status) == ("skip", "pass")
 
 
 def test_only_what_the_machine_kept_from_being_told_is_worth_another_run() -> None:

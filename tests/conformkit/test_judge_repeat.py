@@ -12,10 +12,12 @@ from oarbank_conformkit.checks import Check
 from oarbank_conformkit.evidence import RepeatSeen, RetrySeen, RunSeen
 from oarbank_conformkit.fixtures import RunnerSpec
 from oarbank_conformkit.goldens import Golden
-from oarbank_conformkit.judge.repeat import judge_repeat
+from oarbank_conformkit.judge.repeat import BESIDE, HELD_OPEN, IN_BUNDLE, judge_repeat
 from oarbank_conformkit.judge.retry import judge_retry
 from oarbank_conformkit.judge.run import judge_golden
 from oarbank_conformkit.judge.spec import judge_spec
+from oarbank_conformkit.result_schema import result_schema
+from tests.conformkit import bundles
 from tests.conformkit.test_judge_runs import GOLDEN, MODULE, RESULT, payload, ran
 
 assert isinstance(GOLDEN, Golden)
@@ -28,7 +30,7 @@ def repeated(seen: RepeatSeen, *, exact: bool = True, first: str | None = FIRST)
     return {one.rule: one for one in judge_repeat(MODULE, GOLDEN, first, seen, exact=exact)}
 
 
-HONEST = RepeatSeen(ran(), ("C",), nudges=9)
+HONEST = RepeatSeen(ran(), ("C",), nudges=9, watched=(IN_BUNDLE, BESIDE, HELD_OPEN))
 REPEATS = [
     # behaviour, seen, golden.repeat, nudge.harmless, writes.inside, part of a sentence
     ("the same again", HONEST, "pass", "pass", "pass", "again"),
@@ -39,6 +41,28 @@ REPEATS = [
     ("a stray", replace(HONEST, strays=("a", "b", "c", "d")), "pass", "pass", "fail", "found a, b, c and 1 more"),
     ("no start", RepeatSeen(RunSeen(refused="no")), "fail", "unknown", "unknown", "could not be started: no"),
 ]
+
+
+PLACES = [
+    # what, watched, unwatched, verdict, what is said
+    ("all of them", (IN_BUNDLE, BESIDE, HELD_OPEN), (), "pass",
+     "none in its bundle, beside its workdir or in a file that it held open elsewhere"),
+    ("no open files", (IN_BUNDLE, BESIDE), ("in a file (unseen)",), "pass",
+     "none in its bundle or beside its workdir; not looked for in a file (unseen)"),
+    ("a big bundle", (BESIDE, HELD_OPEN), ("in its bundle (big)",), "pass",
+     "none beside its workdir or in a file that it held open elsewhere; not looked for in its bundle (big)"),
+    ("neither", (BESIDE,), ("in its bundle (big)", "in a file (unseen)"), "unknown",
+     "not looked for in its bundle (big) and in a file (unseen)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "watched", "unwatched", "status", "said"), PLACES, ids=[row[0] for row in PLACES])
+def test_writes_are_cleared_where_somebody_looked(
+    what: str, watched: tuple[str, ...], unwatched: tuple[str, ...], status: str, said: str
+) -> None:
+    found = repeated(replace(HONEST, watched=watched, unwatched=unwatched))["writes.inside"]
+
+    assert (found.status, found.detail) == (status, said)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +112,19 @@ def failed(reason: str = "standin/bad_spec") -> bytes:
 
 
 PICTURE = RESULT | {"artifacts": [{"name": "picture", "files": [{"path": "a.png", "local": "a.png"}]}]}
+SCHEMA = result_schema("r.json", json.dumps(bundles.RESULT_SCHEMA).encode())
+
+
+def test_result_of_a_runner_spec_keeps_the_schema_too() -> None:
+    broken = ran(payload(texts="3 units"))
+
+    found = {one.rule: one for one in judge_spec(MODULE, spec(), broken, SCHEMA)}
+
+    assert found["spec.result"].status == "fail"
+    assert "/payload/texts: must be a list" in found["spec.result"].detail
+    assert {one.status for one in judge_spec(MODULE, spec(), ran(), SCHEMA)} == {"pass"}
+
+
 SPECS = [
     # behaviour, spec, seen, rules that pass, rules that fail, part of a sentence
     ("as expected", spec(), ran(), {"spec.exit", "spec.result"}, set(), "after"),

@@ -13,6 +13,7 @@ from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.goldens import golden
 from oarbank_conformkit.judge.doctor import judge_doctor
 from oarbank_conformkit.judge.run import compared, crashed, judge_golden, own_words
+from oarbank_conformkit.result_schema import ResultSchema, result_schema
 from tests.conformkit import bundles
 
 MODULE = module(
@@ -39,7 +40,8 @@ def judged(seen: RunSeen) -> dict[str, Any]:
 
 
 def test_right_golden_passes() -> None:
-    assert {one.status for one in judged(ran()).values()} == {"pass"}
+    assert {one.status for one in judged(ran()).values()} == {"pass", "skip"}
+    assert judged(ran())["golden.payload"].status == "skip"
 
 
 def payload(**changes: Any) -> dict[str, Any]:
@@ -85,6 +87,54 @@ def test_golden(behaviour: str, seen: RunSeen, ended: str, result: str, digest: 
     wanted = {"golden.exit": ended, "golden.result": result, "golden.digest": digest}
     assert {rule: one.status for rule, one in found.items() if rule in wanted} == wanted
     assert any(words in one.detail for one in found.values())
+
+
+SCHEMA = result_schema("schemas/r.json", json.dumps(bundles.RESULT_SCHEMA).encode())
+REMOTE = result_schema("schemas/r.json", b'{"$ref": "https://example.org/a.json"}')
+ENDLESS = result_schema("schemas/r.json", b'{"$ref": "#"}')
+PAYLOADS: list[tuple[str, RunSeen, ResultSchema | None, str | None, str]] = [
+    # behaviour, seen, schema, status, part of the sentence
+    ("keeps it", ran(), SCHEMA, "pass", "schemas/r.json"),
+    (
+        "a field of another type",
+        ran(payload(texts=["3 units"], units="3")),
+        SCHEMA,
+        "fail",
+        "/payload/units: must be a wh",
+    ),
+    (
+        "a field that is not there",
+        ran(payload(units=3)),
+        SCHEMA,
+        "fail",
+        "/payload: must have texts; found none, by sch",
+    ),
+    ("a schema that fetches", ran(), REMOTE, "fail", "schemas/r.json: every $ref must lead to a place in this file"),
+    ("a schema without end", ran(), ENDLESS, "fail", "refers to itself"),
+    ("no schema", ran(), None, "skip", "names no schema"),
+    ("no result", ran(None), SCHEMA, None, ""),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "schema", "status", "words"), PAYLOADS, ids=[row[0] for row in PAYLOADS])
+def test_payload_keeps_the_schema_of_the_results(
+    behaviour: str, seen: RunSeen, schema: ResultSchema | None, status: str | None, words: str
+) -> None:
+    checks, _ = judge_golden(MODULE, GOLDEN, seen, schema)  # type: ignore[arg-type]
+
+    found = [one for one in checks if one.rule == "golden.payload"]
+    assert [one.status for one in found] == ([] if status is None else [status])
+    assert all(words in one.detail for one in found)
+
+
+def test_payload_that_breaks_its_schema_says_what_to_edit() -> None:
+    checks, _ = judge_golden(MODULE, GOLDEN, ran(payload(texts=["3 units"], units="3")), SCHEMA)  # type: ignore[arg-type]
+
+    [found] = [one for one in checks if one.rule == "golden.payload"]
+    assert found.detail == (
+        'result.json: /payload/units: must be a whole number; found "3", by schemas/r.json. '
+        "Correct the runner, or the schema if the result is right."
+    )
 
 
 CRASHES = [
@@ -141,7 +191,7 @@ def test_digest_of_another_version_is_not_compared() -> None:
 
     checks, _ = judge_golden(MODULE, other, ran())  # type: ignore[arg-type]
 
-    assert [one.status for one in checks] == ["pass", "pass", "pass", "fail"]
+    assert [one.status for one in checks] == ["pass", "pass", "pass", "skip", "fail"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from oarbank_conformkit.evidence import StopSeen
-from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result
+from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result, judge_terminated
+from oarbank_conformkit.result_schema import result_schema
+from tests.conformkit import bundles
 from tests.conformkit.test_judge_runs import GOLDEN, MODULE, payload
 
 GOOD = StopSeen("stopped", 20.0, ack="failure", ack_s=0.02, absent_s=0.015, exit_s=0.04, alive_s=0.03, code=75)
@@ -125,3 +127,39 @@ def test_result_that_answers_a_stop_must_be_whole(
 
     assert [one.status for one in found] == expected
     assert all(words in one.detail and one.rule == "stop.result_true" for one in found)
+
+
+def test_result_that_answers_a_stop_keeps_the_schema_of_the_results() -> None:
+    schema = result_schema("r.json", json.dumps(bundles.RESULT_SCHEMA).encode())
+    broken = answered(payload(texts=["3 units"], units="3"))
+
+    [found] = judge_stop_result(MODULE, GOLDEN, FIRST, broken, schema)  # type: ignore[arg-type]
+    [right] = judge_stop_result(MODULE, GOLDEN, FIRST, WHOLE, schema)  # type: ignore[arg-type]
+
+    assert (found.status, right.status) == ("fail", "pass")
+    assert "/payload/units: must be a whole number" in found.detail
+
+
+TERMINATED: list[tuple[str, StopSeen | None, str, str]] = [
+    # behaviour, seen, status, part of the sentence
+    ("acknowledges", GOOD, "pass", "acknowledged (failure.json) after 0.020 s"),
+    ("answers with its result", replace(GOOD, ack="result", code=0), "pass", "acknowledged (result.json)"),
+    ("acknowledges, and takes its time", replace(GOOD, exit_s=None, code=None), "pass", "acknowledged"),
+    ("acknowledges, with another status", replace(GOOD, code=3), "pass", "acknowledged"),
+    ("dies of it", replace(DEAF, exit_s=0.01, code=-15), "warn", "found no word; found signal 15"),
+    ("a shell around it dies of it", replace(DEAF, exit_s=0.01, code=143), "warn", "found no word; found exit 143"),
+    ("a handler ends it", replace(DEAF, exit_s=0.01, code=1), "warn", "Ignore SIGTERM before you begin"),
+    ("acknowledges, then dies of it", replace(GOOD, code=-15), "warn", "it acknowledged; found signal 15"),
+    ("writes another fault", replace(GOOD, ack_fault="/fault: must be transient"), "warn", "with a fault, /fault"),
+    ("goes on as if nothing were", DEAF, "unknown", "did not answer within 3.0 s; see stop.acknowledged"),
+    ("finishes first", StopSeen("finished_first", 20.0, lasted_s=0.5), "skip", "last a second or more"),
+    ("no start", None, "unknown", "could not be started"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "seen", "status", "words"), TERMINATED, ids=[row[0] for row in TERMINATED])
+def test_stop_that_comes_with_sigterm_is_advice(behaviour: str, seen: StopSeen | None, status: str, words: str) -> None:
+    found = judge_terminated("golden selftest", seen)
+
+    assert (found.rule, found.status) == ("stop.sigterm", status)
+    assert words in found.detail

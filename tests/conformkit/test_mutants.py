@@ -6,11 +6,14 @@ happens, busy or not: that a wrong runner passes the rule it breaks, or that any
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from oarbank_conformkit.report import Report
+from oarbank_conformkit.rules import catalogue
+from tests import needs
 from tests.conformkit import bundles, mutant_table
 from tests.conformkit.conftest import Conform
 from tests.conformkit.mutant_table import ASKED_OF_COORDINATORS, Mutant, Row, machine_was_busy, running_below
@@ -26,6 +29,8 @@ Judged = Callable[[Mutant], Row]
 @pytest.fixture(scope="session")
 def judged(request: pytest.FixtureRequest) -> Iterator[Judged]:
     """All chosen mutants on their way, several at once; each test waits for its own."""
+    if sys.platform == "win32":
+        pytest.skip(f"needs Linux or macOS: {needs.RUNNERS}")
     params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     asked = [one["mutant"] for one in params if isinstance(one.get("mutant"), Mutant)]
     with mutant_table.pending(asked) as rows:
@@ -85,7 +90,10 @@ def test_mutants_are_there_and_say_what_they_break() -> None:
     assert sum(not (one.gpu or one.coordinator) for one in MUTANTS) >= 50
     assert sum(one.gpu for one in MUTANTS) >= 4
     assert sum(one.coordinator for one in MUTANTS) >= 13
-    assert all(one.expected for one in MUTANTS)
+    assert all(one.expected or one.advised for one in MUTANTS)
+    levels = {rule.id: rule.level for rule in catalogue().values()}
+    assert {levels[rule] for one in MUTANTS for rule in one.warns} == {"should"}
+    assert {levels[rule] for one in MUTANTS for rule in one.breaks} == {"must"}
 
 
 VERDICTS = [
@@ -109,6 +117,25 @@ def test_mutant_is_judged_by_its_exact_set(
     row = Row(frozenset(failed), frozenset(unknown), frozenset(excused), code)
 
     assert (row.wrong(mutant), row.untold(mutant)) == (wrong, untold)
+
+
+ADVICE = [
+    # what, failed, warned, exit, wrong
+    ("is warned of exactly its rules", set(), {"a"}, 0, ""),
+    ("is warned of another one too", set(), {"a", "b"}, 0, "is warned of b too"),
+    ("is not warned", set(), set(), 0, "is not warned of a"),
+    ("fails", {"b"}, {"a"}, 1, "fails b too"),
+    ("is refused for advice", set(), {"a"}, 1, "is refused"),
+]
+
+
+@pytest.mark.parametrize(("what", "failed", "warned", "code", "wrong"), ADVICE, ids=[what for what, *_ in ADVICE])
+def test_mutant_that_ignores_advice_is_warned_and_stays_green(
+    what: str, failed: set[str], warned: set[str], code: int, wrong: str
+) -> None:
+    row = Row(frozenset(failed), frozenset(), frozenset(), code, warned=frozenset(warned))
+
+    assert row.wrong(Mutant("m", "", warns=frozenset({"a"}))) == wrong
 
 
 def test_honest_runner_may_leave_nothing_open_but_for_a_busy_machine() -> None:

@@ -27,6 +27,7 @@ from oarbank_conformkit.steps import (
     RetryStep,
     SpecStep,
     StopStep,
+    TerminateStep,
     ThrottleStep,
     wanted,
 )
@@ -79,7 +80,17 @@ def decided(items: tuple[Item, ...]) -> list[Check]:
     return [item for item in items if isinstance(item, Check) and not item.rule.startswith("protocol.")]
 
 
-EVERYTHING = [DoctorStep, GoldenStep, RepeatStep, RetryStep, StopStep, PauseStep, ThrottleStep, DutyStep]
+EVERYTHING = [
+    DoctorStep,
+    GoldenStep,
+    RepeatStep,
+    RetryStep,
+    TerminateStep,
+    StopStep,
+    PauseStep,
+    ThrottleStep,
+    DutyStep,
+]
 
 
 def steps(items: tuple[Item, ...]) -> list[type]:
@@ -92,17 +103,27 @@ def test_order_is_what_runs_side_by_side_then_what_measures() -> None:
 
     assert steps(items) == EVERYTHING
     waves = [item.wave for item in items if not isinstance(item, Check)]
-    assert waves == [0, 0, 1, 1, None, None, None, None]
+    assert waves == [0, 0, 1, 1, 1, None, None, None, None]
 
 
-LACKING = [("cancellable", StopStep), ("cooperative_pause", PauseStep)]
+LACKING = [("cancellable", {StopStep, TerminateStep}), ("cooperative_pause", {PauseStep})]
 
 
-@pytest.mark.parametrize(("capability", "step"), LACKING, ids=[row[0] for row in LACKING])
-def test_what_a_runner_does_not_declare_is_not_asked_of_it(capability: str, step: type) -> None:
+@pytest.mark.parametrize(("capability", "lost"), LACKING, ids=[row[0] for row in LACKING])
+def test_what_a_runner_does_not_declare_is_not_asked_of_it(capability: str, lost: set[type]) -> None:
     capabilities = [name for name in bundles.CAPABILITIES if name != capability]
 
-    assert steps(planned(capabilities=capabilities)) == [kind for kind in EVERYTHING if kind is not step]
+    assert steps(planned(capabilities=capabilities)) == [kind for kind in EVERYTHING if kind not in lost]
+
+
+def test_nobody_is_terminated_on_windows() -> None:
+    on_windows = module(MANIFEST | {"requires": {"platforms": ["windows-amd64"]}})
+
+    items = plan(on_windows, (one_golden(),), None, replace(HOST, platform="windows-amd64"))
+
+    [skipped] = [item for item in decided(items) if item.rule == "stop.sigterm"]
+    assert (skipped.status, skipped.detail) == ("skip", "an agent on Windows sends no SIGTERM")
+    assert TerminateStep not in steps(items)
 
 
 def test_stage_whose_results_need_not_be_equal_is_not_retried_and_not_compared() -> None:
@@ -125,6 +146,8 @@ def test_threads_are_tried_on_the_task_of_a_duty_spec_because_it_lasts() -> None
 CHOICES = [
     ("doctor", [DoctorStep]),
     ("stop.exit", [GoldenStep, StopStep]),
+    ("stop.sigterm", [GoldenStep, TerminateStep]),
+    ("golden.payload", [GoldenStep]),
     ("duty", [DutyStep]),
     ("throttle.*", [ThrottleStep]),
     ("writes", [GoldenStep, RepeatStep]),

@@ -22,6 +22,7 @@ PURE = (
     "limits",
     "plan",
     "report",
+    "result_schema",
     "rule_list",
     "secrets_granted",
     "shares",

@@ -16,6 +16,7 @@ from oarbank_conformkit.bundle import read
 from oarbank_conformkit.checks import Check
 from oarbank_conformkit.conduct import conduct
 from oarbank_conformkit.report import Report
+from tests import needs
 from tests.conformkit import bundles
 from tests.conformkit.conftest import Conform
 from tests.conformkit.test_mutants import excused
@@ -102,6 +103,7 @@ def test_runner_that_cannot_be_started_is_named_and_not_the_kit(conform: Conform
 NOT_RUN = {
     ("golden.repeat", "unknown"),
     ("retry.result", "unknown"),
+    ("stop.sigterm", "unknown"),
     ("stop.acknowledged", "unknown"),
     ("pause.held", "unknown"),
     ("throttle.threads", "unknown"),
@@ -208,10 +210,12 @@ def with_dataset(folder: Path, directory: str) -> Report:
     return conduct(read(str(folder)), this_host(), kit="test", only=["golden"])
 
 
+@needs.posix()
 def test_dataset_of_the_fixtures_is_mounted(tmp_path: Path) -> None:
     assert of(with_dataset(tmp_path / "module", "data"), "golden.digest").status == "pass"
 
 
+@needs.posix()
 def test_dataset_that_is_not_there_is_the_fixtures_fault(tmp_path: Path) -> None:
     report = with_dataset(tmp_path / "module", "nowhere")
 

@@ -9,7 +9,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from stand_in import Duty, StandIn
 
-BREAKS = {"duty.reported_share"}
+BREAKS = {"duty.reported_share", "duty.switches"}
+WARNS = {"duty.reports_seen"}
+PLAN = {"duty_specs": [{"name": "held", "duty": 0.45, "window_s": 2, "payload": {"units": 9000, "unit_s": 0.01}}]}
 
 
 class Twice(Duty):

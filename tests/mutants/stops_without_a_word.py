@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from stand_in import StandIn
 
 BREAKS = {"stop.acknowledged", "duty.stop"}
+WARNS = {"stop.sigterm"}
 
 ONLY = ["stop"]
 

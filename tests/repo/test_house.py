@@ -86,6 +86,7 @@ PURE = [
     "conformkit/src/oarbank_conformkit/plan.py",
     "conformkit/src/oarbank_conformkit/render",
     "conformkit/src/oarbank_conformkit/report.py",
+    "conformkit/src/oarbank_conformkit/result_schema.py",
     "conformkit/src/oarbank_conformkit/rule_list.py",
     "conformkit/src/oarbank_conformkit/secrets_granted.py",
     "llmserve/src/oarbank_llmserve/engines/mlx_parts.py",
@@ -117,6 +118,7 @@ PURE = [
     "sdk/src/oarbank_sdk/contracts/faults.py",
     "sdk/src/oarbank_sdk/contracts/journal_rules.py",
     "sdk/src/oarbank_sdk/contracts/manifest_rules.py",
+    "sdk/src/oarbank_sdk/contracts/module_schema.py",
     "sdk/src/oarbank_sdk/contracts/rules.py",
     "agent-check/src/oarbank_agent_check/certificate.py",
     "agent-check/src/oarbank_agent_check/guard_chart.py",
@@ -131,6 +133,7 @@ PURE = [
     "agent-check/src/oarbank_agent_check/toml_lines.py",
     "sdk/src/oarbank_sdk/contracts/certificate_rules.py",
     "sdk/src/oarbank_sdk/contracts/guard_rules.py",
+    "sdk/src/oarbank_sdk/contracts/guard_line_rules.py",
 ]
 SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 

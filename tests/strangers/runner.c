@@ -197,6 +197,7 @@ int main(int count, char **words) {
   sigaddset(&nudges, SIGUSR1);
   sigprocmask(SIG_BLOCK, &nudges, NULL); /* first blocked, then no longer ignored: no nudge ends it */
   signal(SIGUSR1, never);
+  signal(SIGTERM, SIG_IGN); /* it comes with a stop, which is answered */
   report.began = now(CLOCK_MONOTONIC);
   read_control();
   put("phase", "work\n");

@@ -25,7 +25,7 @@ compiler = shutil.which("gcc") or shutil.which("cc")
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
     """The stand-in's bundle with the runner in C in its place."""
-    folder = bundles.build(tmp_path / "module", "")
+    folder = bundles.build(tmp_path / "module", "", golden={"units": 60, "unit_s": 0.01})
     for name in ("runner.py", "stand_in.py"):
         (folder / name).unlink()
     assert compiler is not None

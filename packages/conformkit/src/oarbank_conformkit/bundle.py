@@ -17,6 +17,7 @@ from oarbank_agent_check.jobs.manifest import file_bytes, read_manifest
 from oarbank_agent_check.jobs.module import BUNDLE, FIXTURES, Module
 from oarbank_conformkit.fixtures import Fixtures, fixtures
 from oarbank_conformkit.goldens import BadGolden, Golden, golden
+from oarbank_conformkit.result_schema import ResultSchema, result_schema
 from oarbank_sdk.contracts.faults import Fault
 from oarbank_sdk.contracts.rules import warnings
 
@@ -36,6 +37,7 @@ class Bundle:
     fixtures: Fixtures | None  # None: there is no such file
     manifest_warnings: tuple[Fault, ...] = ()
     missing_schema: str | None = None  # the result's schema, where the manifest names a file that is not there
+    result_schema: ResultSchema | None = None  # where the file is there
     missing_programs: tuple[str, ...] = ()  # what the manifest starts and cannot, each in a clause
     missing_params: tuple[str, ...] = ()  # schemas of operations, likewise
 
@@ -54,6 +56,7 @@ def read(directory: str, fixtures_file: str | None = None) -> Bundle:
         fixtures=_fixtures(folder, fixtures_file),
         manifest_warnings=() if found.faults else tuple(warnings("module-manifest-1", manifest)),
         missing_schema=None if found.faults else _missing_schema(folder, manifest),
+        result_schema=None if found.faults else _result_schema(folder, manifest),
         missing_programs=() if found.faults else tuple(_missing_programs(folder, manifest)),
         missing_params=() if found.faults else tuple(_missing_params(folder, manifest)),
     )
@@ -100,6 +103,18 @@ def _missing_schema(folder: Path, manifest: dict[str, Any]) -> str | None:
         return None if named is None or (folder / named).is_file() else named
     except (OSError, ValueError):  # a name that no file can have
         return named
+
+
+def _result_schema(folder: Path, manifest: dict[str, Any]) -> ResultSchema | None:
+    named = manifest["results"].get("schema")
+    if named is None or not _is_file(folder / named):
+        return None
+    try:
+        if not (folder / named).resolve().is_relative_to(folder.resolve()):
+            return ResultSchema(named, "must lie in the bundle; found a path that leads out of it")
+        return result_schema(named, (folder / named).read_bytes())
+    except OSError as exc:
+        return ResultSchema(named, f"must be readable; {exc.strerror or exc}")
 
 
 def _goldens(folder: Path, pattern: str | None) -> tuple[Golden | BadGolden, ...]:

@@ -40,6 +40,7 @@ from oarbank_conformkit.steps import (
     SpecStep,
     Step,
     StopStep,
+    TerminateStep,
     ThrottleStep,
     wanted,
 )
@@ -158,6 +159,7 @@ def _run(
         limits,
         data,
         by_stage(bundle.manifest, bundle.fixtures, lambda: f"canary-{secrets.token_hex(16)}"),
+        schema=bundle.result_schema,
     )
     absent = None if os.name == "posix" else NOT_HERE
     absent_golden: str | None = None
@@ -243,6 +245,8 @@ def _outcome(bench: Bench, step: Step) -> Outcome:
             return repeat.run(bench, step)
         case RetryStep():
             return retry.run(bench, step)
+        case TerminateStep():
+            return golden.run_terminated(bench, step)
         case StopStep():
             return golden.run_stop(bench, step)
         case PauseStep():

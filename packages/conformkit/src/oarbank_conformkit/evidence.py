@@ -38,7 +38,8 @@ class RepeatSeen:
     differs: tuple[str, ...] = ()  # what was other than at the first run, in words
     nudges: int = 0  # without any change of the document
     strays: tuple[str, ...] = ()  # what was written outside, in words
-    unwatched: str | None = None  # why some writes would not have been seen
+    watched: tuple[str, ...] = ()  # where writes outside were looked for
+    unwatched: tuple[str, ...] = ()  # where they were not, each with the reason
     leaks: tuple[str, ...] = ()  # where a secret was found; see `secrets`
     secrets: tuple[str, ...] = ()  # names of those that the runner was given
 
@@ -174,8 +175,8 @@ class GpuSeen:
 class Change:
     """Another duty, written while the runner worked and nudged a second later.
 
-    `cpu` and `gpu` are the kit's measure of the time in which it must be held, where there was such a time; their ticks
-    reach back to before the first duty.
+    `cpu` and `gpu` are the kit's measure of the time in which it must be held, else of the time in which somebody
+    looked whether the runner woke; their ticks reach back to before the first duty.
     """
 
     duty: float

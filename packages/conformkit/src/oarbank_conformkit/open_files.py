@@ -21,6 +21,7 @@ class OpenFiles:
     def __init__(self, inside: Iterable[Path]) -> None:
         self.known = os.path.isdir("/proc/self/fdinfo")
         self.seen: set[str] = set()
+        self.looks = 0  # at processes that could be looked at
         self._inside = tuple(f"{path}/" for path in inside)
 
     def look(self, pids: Iterable[int]) -> None:
@@ -29,7 +30,9 @@ class OpenFiles:
             return
         for pid in pids:
             with contextlib.suppress(OSError):
-                for number in os.listdir(f"/proc/{pid}/fd"):
+                numbers = os.listdir(f"/proc/{pid}/fd")
+                self.looks += 1
+                for number in numbers:
                     self._one(pid, number)
 
     def _one(self, pid: int, number: str) -> None:

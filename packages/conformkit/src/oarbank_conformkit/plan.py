@@ -30,6 +30,7 @@ from oarbank_conformkit.steps import (
     SpecStep,
     Step,
     StopStep,
+    TerminateStep,
     ThrottleStep,
 )
 
@@ -103,25 +104,33 @@ def _goldens(module: Module, goldens: tuple[Golden, ...], host: Host, duties: li
         stage = module.stage(golden.stage)
         if golden.runs_on(host.platform) and stage is not None and stage.determinism != "none":
             task = Task(golden.name, stage, golden.payload, golden.key_inputs, golden.datasets, golden.mounts)
-            yield from _of_golden(module, golden, task, duties)
+            yield from _of_golden(module, golden, task, host, duties)
             return
     reasons = "; ".join(_why_not(module, golden, host) for golden in goldens)
     yield check("runner", "golden.exit", "golden: one runs on this host", "unknown", f"none can be run: {reasons}")
 
 
-def _of_golden(module: Module, golden: Golden, task: Task, duties: list[Item]) -> Iterator[Item]:
+def _of_golden(module: Module, golden: Golden, task: Task, host: Host, duties: list[Item]) -> Iterator[Item]:
     exact = task.stage.determinism == "exact"
     yield GoldenStep(task, golden)
     yield RepeatStep(task, golden, exact)
     if exact:
         yield RetryStep(task, golden)
     if module.cancellable:
+        yield _terminate(TerminateStep(task, golden), host)
         yield StopStep(task, golden)
     if "cooperative_pause" in module.capabilities:
         yield PauseStep(task, golden, exact)
     if "cooperative_throttle" in module.capabilities:
         longest = next((item.task for item in duties if isinstance(item, DutyStep)), task)
         yield ThrottleStep(longest)
+
+
+def _terminate(step: TerminateStep, host: Host) -> Item:
+    if not host.platform.startswith("windows"):
+        return step
+    name = f"{step.title}: answers a stop that comes with SIGTERM"
+    return check(step.suite, step.primary, name, "skip", "an agent on Windows sends no SIGTERM")
 
 
 def _why_not(module: Module, golden: Golden, host: Host) -> str:

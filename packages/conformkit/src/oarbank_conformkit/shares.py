@@ -110,6 +110,21 @@ def _waited(waits: Sequence[Wait] | None, start: float, end: float) -> float | N
     return None if waits is None else sum(wait.wait_s for wait in waits if start < wait.t <= end + wait.dt_s)
 
 
+def swing_s(ticks: Sequence[Tick], start: float, end: float, rate: float) -> tuple[float, float]:
+    """Return by how many seconds work ran ahead of a steady `rate`, and fell behind it, in any stretch at the most.
+
+    Who holds `rate` by units of b seconds, each with its idle, runs ahead by b(1 - rate) and never by more, however
+    long the stretch; and falls behind by as much.
+    """
+    level = lowest = highest = ahead = behind = 0.0
+    for tick in ticks:
+        if start < _middle(tick) <= end:
+            level += tick.gain_s - rate * tick.dt_s
+            lowest, highest = min(lowest, level), max(highest, level)
+            ahead, behind = max(ahead, level - lowest), max(behind, highest - level)
+    return ahead, behind
+
+
 def booked_when_run(ticks: Sequence[GpuTick]) -> list[Tick]:
     """Move time that does not fit into a tick to the ticks just before it: some drivers book a buffer when it ends.
 

@@ -60,7 +60,13 @@ class GoldenStep(OfGolden):
     """Run a golden; what follows compares with its result."""
 
     primary: ClassVar[str] = "golden.exit"
-    rules: ClassVar[tuple[str, ...]] = ("golden.exit", "golden.result", "golden.whole", "golden.digest")
+    rules: ClassVar[tuple[str, ...]] = (
+        "golden.exit",
+        "golden.result",
+        "golden.whole",
+        "golden.payload",
+        "golden.digest",
+    )
     wave: ClassVar[int | None] = 0
 
 
@@ -88,8 +94,17 @@ class StopStep(OfGolden):
     """Stop a golden."""
 
     primary: ClassVar[str] = "stop.acknowledged"
-    rules: ClassVar[tuple[str, ...]] = ("stop.",)
+    rules: ClassVar[tuple[str, ...]] = ("stop.acknowledged", "stop.exit", "stop.result_true")
     wave: ClassVar[int | None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateStep(OfGolden):
+    """Stop a golden with SIGTERM right behind the stop; no time is judged, so it runs beside others."""
+
+    primary: ClassVar[str] = "stop.sigterm"
+    rules: ClassVar[tuple[str, ...]] = ("stop.sigterm",)
+    wave: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +173,7 @@ Step = (
     | GoldenStep
     | RepeatStep
     | RetryStep
+    | TerminateStep
     | StopStep
     | PauseStep
     | ThrottleStep

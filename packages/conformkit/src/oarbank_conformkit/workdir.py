@@ -41,6 +41,7 @@ class Scratch(workdir.Scratch):
         super().__init__(name)
         self.copied: Path | None = None  # the bundle's copy in here
         self._stood: dict[str, tuple[int, int, int]] = {}
+        self._root_stood: int | None = None
         if stocked is not None:
             try:
                 stock(stocked, self.data)
@@ -79,6 +80,7 @@ class Scratch(workdir.Scratch):
         """
         try:
             if _size(bundle) > COPIED_AT_MOST:
+                self._root_stood = self.root.stat().st_mtime_ns
                 return bundle
             copy = self.root / "the bundle"
             shutil.copytree(bundle, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
@@ -87,12 +89,18 @@ class Scratch(workdir.Scratch):
             raise HostFault(f"start: {bundle} must be copied for a run; {reason}. Check its rights.") from None
         self.copied = copy
         self._stood = _snapshot(copy)
+        self._root_stood = self.root.stat().st_mtime_ns
         return copy
 
     def strays(self) -> list[str]:
-        """Return what has been written beside the workdir and the data directory, or into the copied bundle."""
+        """Return what has been written beside the workdir and the data directory, or into the copied bundle.
+
+        Beside them also what is gone again: making and removing it moved the time of the folder.
+        """
         known = {self.workdir, self.data, self.copied}
         beside = [f"{path.name} beside the workdir" for path in sorted(self.root.iterdir()) if path not in known]
+        if not beside and self._root_stood not in (None, self.root.stat().st_mtime_ns):
+            beside = ["something beside the workdir that is gone again"]
         if self.copied is None:
             return beside
         now = _snapshot(self.copied)
@@ -147,6 +155,9 @@ def _snapshot(folder: Path) -> dict[str, tuple[int, int, int]]:
         with contextlib.suppress(OSError):
             about = path.lstat()
             seen[str(path.relative_to(folder))] = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    for at, folders, _ in os.walk(folder):  # of folders that they are there: the time moves with bytecode too
+        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        seen |= {f"{(Path(at, name)).relative_to(folder)}{os.sep}": (0, 0, 0) for name in folders}
     return seen
 
 

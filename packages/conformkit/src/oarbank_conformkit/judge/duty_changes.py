@@ -1,8 +1,9 @@
 """How a runner takes another duty while it works: after a nudge alone, downwards within a second, upwards at once.
 
 Pure. After the window the kit writes a duty of 0 and waits a second before it nudges; a second after the nudge nothing
-may be held any more. Then it gives the spec's duty back, and the runner must wake. Where the spec's own duty is 0, a
-small one is written and must wake it. A task that finishes in between has nothing to show; one that breaks has.
+may be held any more. Then it gives a duty that is clearly lower than the spec's, and the runner must wake and hold that
+(`duty_switch`). Where the spec's duty leaves no room below it, it is given back itself; where it is 0, a small one is
+written and must wake the runner. A task that finishes in between has nothing to show; one that breaks has.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from oarbank_conformkit.judge.duty_lines import (
     took_early,
 )
 from oarbank_conformkit.judge.duty_measured import judge_share, measured
+from oarbank_conformkit.judge.duty_switch import judge_switch
 from oarbank_conformkit.judge.run import own_words
 from oarbank_conformkit.judge.stop import BUSY
 from oarbank_sdk.events import DutyReport
 
 OTHER_DUTY = 0.2
 """What a runner is given that was given a duty of 0: enough to see it work."""
+
+LOWER = 3
+"""The duty that follows the 0 is the spec's by so much: far enough below it, and idles that still end in time."""
 
 UNASKED_S = 1.0
 """How long another duty stands in the control document before the nudge."""
@@ -52,38 +57,72 @@ STILL = 0.2
 MORE_S = 0.5
 """A runner that waited so long for a processor may have had no chance to wake."""
 
-_RULES = ("duty.nudge", "duty.follows", "duty.wakes")
-
 
 def next_duties(duty: float) -> tuple[float, ...]:
     """Return the duties that are given after the window, in order; the first stands a while before its nudge."""
-    return (0.0, duty) if duty > 0.0 else (OTHER_DUTY,)
+    if duty == 0.0:
+        return (OTHER_DUTY,)
+    return (0.0, duty if (lower := lower_duty(duty)) is None else lower)
+
+
+def lower_duty(duty: float) -> float | None:
+    """Return the lower duty above 0 that follows one; None where a runner that kept `duty` would be within limits."""
+    lower = round(duty / LOWER, 3)
+    return lower if lower + TOLERANCE < duty else None
 
 
 def judge_changes(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Iterator[Check]:
     """Give the checks of the changes; none where there was none."""
-    wanted = [rule for rule in _RULES if rule != "duty.follows" or line.spec.duty > 0.0]
-    if seen.left_s is not None:
-        yield from _left(line, seen, wanted)
+    if seen.left_s is not None and (seen.code or not _woken(seen)):
+        yield from _left(line, seen)
         return
     if not seen.changes:
         return
-    first = seen.changes[0]
+    first, last = seen.changes[0], seen.changes[-1]
     yield _nudge(line, seen, first, used)
-    if "duty.follows" in wanted:
+    if line.spec.duty > 0.0:
         yield _follows(line, seen, first, used)
-    yield _wakes(line, seen, seen.changes[-1], used)
+    yield (woke := _wakes(line, seen, last, used))
+    if line.spec.duty > 0.0:
+        yield _switches(line, seen, last, used, woke)
 
 
-def _left(line: Lines, seen: DutySeen, wanted: list[str]) -> Iterator[Check]:
+def _switches(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport], woke: Check) -> Check:
+    if lower_duty(line.spec.duty) is None:
+        why = f"a duty of {line.spec.duty:g} leaves no room for a clearly lower one. List a duty spec of 0.2 or more"
+        return line("duty.switches", "skip", why)
+    if seen.left_s is not None:
+        return line("duty.switches", "skip", _finished(seen))
+    return judge_switch(line, seen, change, used, woke)
+
+
+def _rules(duty: float) -> list[str]:
+    """Rules that the changes after a duty are judged by, in their order."""
+    if duty == 0.0:
+        return ["duty.nudge", "duty.wakes"]
+    more = [] if lower_duty(duty) is None else ["duty.switches"]
+    return ["duty.nudge", "duty.follows", "duty.wakes", *more]
+
+
+def _woken(seen: DutySeen) -> bool:
+    return bool(seen.changes) and seen.changes[-1].woke_s is not None
+
+
+def _finished(seen: DutySeen) -> str:
+    return f"the task finished {seen.left_s:.1f} s after it was measured. Give it more to do"
+
+
+def _left(line: Lines, seen: DutySeen) -> Iterator[Check]:
     """The task ended between the window and the stop."""
+    wanted = _rules(line.spec.duty)
     if not seen.code:
-        why = f"the task finished {seen.left_s:.1f} s after it was measured. Give it more to do"
-        yield from (line(rule, "skip", why) for rule in wanted)
+        yield from (line(rule, "skip", _finished(seen)) for rule in wanted)
         return
     code = f"signal {-seen.code}" if seen.code < 0 else f"exit {seen.code}"
     words = own_words(seen.failure, seen.stderr)
-    broken = wanted[-1] if len(seen.changes) > 1 or line.spec.duty == 0.0 else "duty.follows"
+    broken = "duty.wakes" if len(seen.changes) > 1 or line.spec.duty == 0.0 else "duty.follows"
+    if broken == "duty.wakes" and _woken(seen):
+        broken = wanted[-1]
     told = f"it ended with {code} {seen.left_s:.1f} s after it was measured"
     for rule in wanted:
         if rule == broken:
@@ -164,8 +203,10 @@ def _wakes(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) 
     if not _device_seen(change, used):
         return line(rule, "unknown", f"what the {_device(used)} did could not be read")
     rest_s = _longest_rest_s(seen, used)
-    if rest_s > WAKE_S:
-        return line(rule, "skip", f"it rested for {rest_s:.1f} s in the window, which is longer than the kit waits")
+    longer = _idle_part(change.duty) / _idle_part(line.spec.duty) if 0.0 < line.spec.duty < 1.0 else 1.0
+    if rest_s * max(longer, 1.0) > WAKE_S:
+        why = f"it rested for {rest_s:.2f} s in the window; so long an idle, at duty {change.duty:g}, outlasts the kit"
+        return line(rule, "skip", why)
     detail = f"a new duty must end a wait at duty 0; found no work within {change.looked_s:.2f} s {after}"
     waited_s = _waited_s(seen, change)
     evidence: dict[str, object] = {"looked_s": round(change.looked_s, 3), "waited_s": round(waited_s, 3)}
@@ -173,6 +214,11 @@ def _wakes(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) 
         why = f"the runner waited {waited_s:.2f} s for a processor"
         return line(rule, "unknown", f"{detail}, but {why}", evidence | BUSY)
     return line(rule, "fail", detail, evidence)
+
+
+def _idle_part(duty: float) -> float:
+    """How long an idle is owed for each second of work."""
+    return (1.0 - duty) / duty
 
 
 def _longest_rest_s(seen: DutySeen, used: list[DutyReport]) -> float:

@@ -116,6 +116,7 @@ class Lines:
             "duty.nudge": "reads its control document after a nudge alone",
             "duty.follows": "holds a duty of 0 a second after its nudge",
             "duty.wakes": f"works again within {WAKE_S:g} s of a larger duty",
+            "duty.switches": "holds a lower duty a second after its nudge",
             "duty.stop": "stops while holding the duty",
             "duty.units": "does units while it is measured",
         }

@@ -87,12 +87,14 @@ def judge_measured(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Itera
     """Give the checks of the mean over the window and of the worst two seconds in it."""
     nobody = "" if used else ". No report says where the units run, so what was measured may not be all there is."
     found = measured(seen, used)
-    duty = line.spec.duty
-    yield _worst_of([_mean(line, "duty.measured_share", one, duty, seen, nobody) for one in found])
+    allows = (line.spec.duty, TOLERANCE)
+    yield _worst_of([_mean(line, "duty.measured_share", one, allows, seen, nobody) for one in found])
     yield _worst_of([_burst(line, one, seen, nobody) for one in found])
 
 
-def judge_share(line: Lines, rule: str, seen: DutySeen, used: list[DutyReport], duty: float) -> Check:
+def judge_share(
+    line: Lines, rule: str, seen: DutySeen, used: list[DutyReport], duty: float, tolerance: float = TOLERANCE
+) -> Check:
     """Return the check of one rule: the mean over the window that `seen` holds, against another duty.
 
     A device that shows nothing there is believed, as long as the window of the spec's own duty showed that it is seen.
@@ -100,7 +102,8 @@ def judge_share(line: Lines, rule: str, seen: DutySeen, used: list[DutyReport], 
     blind = next((one for one in measured(seen, used) if one.unknown is not None), None)
     if blind is not None and blind.unknown is not None:
         return line(rule, "unknown", blind.unknown)
-    return _worst_of([_mean(line, rule, one, duty, seen, "") for one in measured(seen, used)])
+    allows = (duty, tolerance)
+    return _worst_of([_mean(line, rule, one, allows, seen, "") for one in measured(seen, used)])
 
 
 def _worst_of(checks: list[Check]) -> Check:
@@ -111,11 +114,11 @@ def _worst_of(checks: list[Check]) -> Check:
     return replace(alike[0], detail="; ".join(one.detail for one in alike)[:DETAIL_CHARS])
 
 
-def _mean(line: Lines, rule: str, one: Measured, duty: float, seen: DutySeen, nobody: str) -> Check:
+def _mean(line: Lines, rule: str, one: Measured, allows: tuple[float, float], seen: DutySeen, nobody: str) -> Check:
     if one.unknown is not None or one.shares is None:
         return line(rule, "unknown", one.unknown or "nothing was measured")
     held = f"held {one.shares.mean.held:.3f} {_where(one)}over {one.shares.covered_s:.1f} s"
-    return _bounded(line, rule, one, one.shares.mean, (duty, TOLERANCE), held, seen, nobody)
+    return _bounded(line, rule, one, one.shares.mean, allows, held, seen, nobody)
 
 
 def _burst(line: Lines, one: Measured, seen: DutySeen, nobody: str) -> Check:

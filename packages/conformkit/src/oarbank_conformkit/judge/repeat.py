@@ -12,6 +12,10 @@ SIGUSR1 = {"linux": 10, "darwin": 30}
 """The nudge's number, by the first part of a platform."""
 
 
+BESIDE, IN_BUNDLE, HELD_OPEN = "beside its workdir", "in its bundle", "in a file that it held open elsewhere"
+"""Places in which writes are looked for, as a sentence names them."""
+
+
 def judge_repeat(module: Module, golden: Golden, first: str | None, seen: RepeatSeen, *, exact: bool) -> list[Check]:
     """Return the checks of the second run; `first` is the first run's digest, None where it gave none."""
     title = f"golden {golden.name}"
@@ -46,8 +50,11 @@ def _writes(title: str, seen: RepeatSeen) -> Check:
         return _check("writes.inside", name, "fail", detail)
     if seen.run.refused is not None:
         return _check("writes.inside", name, "unknown", "the runner could not be started")
-    detail = "in its bundle, beside its workdir, or in a file that it held open elsewhere"
-    return _check("writes.inside", name, "pass", detail if seen.unwatched is None else seen.unwatched)
+    not_seen = f"not looked for {' and '.join(seen.unwatched)}" if seen.unwatched else ""
+    if not set(seen.watched) - {BESIDE}:  # a place that no runner has a reason to know proves next to nothing
+        return _check("writes.inside", name, "unknown", not_seen or "nobody looked")
+    detail = f"none {', '.join(seen.watched[:-1])}{' or ' if seen.watched[1:] else ''}{seen.watched[-1]}"
+    return _check("writes.inside", name, "pass", f"{detail}; {not_seen}" if not_seen else detail)
 
 
 def _secrets(title: str, seen: RepeatSeen) -> Check:

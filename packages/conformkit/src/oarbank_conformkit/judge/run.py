@@ -11,8 +11,9 @@ from typing import Any
 from oarbank_agent_check.jobs.module import Module
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen
-from oarbank_conformkit.faults import found
+from oarbank_conformkit.faults import found, sentence
 from oarbank_conformkit.goldens import Golden
+from oarbank_conformkit.result_schema import ResultSchema
 from oarbank_sdk import canonical
 from oarbank_sdk.contracts.faults import found as as_json
 from oarbank_sdk.contracts.judge import judge
@@ -21,8 +22,13 @@ LAST_LINES = 5
 """Lines of a runner's stderr that a check shows: a traceback's last place and its reason."""
 
 
-def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Check], str | None]:
-    """Return the checks of the first run, and its digest where there is one."""
+def judge_golden(
+    module: Module, golden: Golden, seen: RunSeen, schema: ResultSchema | None = None
+) -> tuple[list[Check], str | None]:
+    """Return the checks of the first run, and its digest where there is one.
+
+    `schema` is that of the results; None where the manifest names none that is there.
+    """
     checks = [_exit(golden, seen)]
     if crashed(seen):
         why = "the runner did not come to work; its result, a second run and a stop were not judged"
@@ -34,7 +40,7 @@ def judge_golden(module: Module, golden: Golden, seen: RunSeen) -> tuple[list[Ch
         name = f"golden {golden.name}: digest is the expected one"
         return [*checks, _check("golden.digest", name, "unknown", "there is no valid result to hash")], None
     checks.append(_check("golden.result", name, "pass", ""))
-    checks.append(_whole(golden, seen))
+    checks += [_whole(golden, seen), _payload(golden, schema, payload)]
     digest, fault = payload_digest(module, payload)
     return [*checks, _digest(module, golden, payload, digest, fault)], digest
 
@@ -126,6 +132,29 @@ def payload_digest(module: Module, payload: Mapping[str, Any]) -> tuple[str | No
         return canonical.sha256({field: payload[field] for field in module.digest_over}), ""
     except canonical.CanonicalError as exc:
         return None, f"result.json: /payload: {exc}"
+
+
+def payload_fault(schema: ResultSchema | None, payload: Mapping[str, Any]) -> str | None:
+    """Return what the schema of the results refuses in a payload, and what to edit; None where nothing is refused."""
+    faults = [] if schema is None else schema.faults(payload)
+    if schema is None or not faults:
+        return None
+    told = "; ".join(
+        f"/payload{fault.line('')}" if fault.pointer else f"/payload: {fault.message}" for fault in faults[:3]
+    )
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return f"result.json: {told}{more}, by {schema.path}. Correct the runner, or the schema if the result is right."
+
+
+def _payload(golden: Golden, schema: ResultSchema | None, payload: Mapping[str, Any]) -> Check:
+    name = f"golden {golden.name}: its payload keeps the schema of the results"
+    if schema is None:
+        return _check("golden.payload", name, "skip", "the manifest names no schema in results.schema that is there")
+    if schema.fault is not None:
+        detail = f"{schema.path}: {sentence(schema.fault)} Correct the schema; no payload was judged by it."
+        return _check("golden.payload", name, "fail", detail)
+    fault = payload_fault(schema, payload)
+    return _check("golden.payload", name, "pass" if fault is None else "fail", schema.path if fault is None else fault)
 
 
 def _check(rule: str, name: str, status: Status, detail: str) -> Check:

@@ -7,11 +7,12 @@ from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.faults import found
 from oarbank_conformkit.fixtures import RunnerSpec
-from oarbank_conformkit.judge.run import how_it_ended, result_document
+from oarbank_conformkit.judge.run import how_it_ended, payload_fault, result_document
+from oarbank_conformkit.result_schema import ResultSchema
 from oarbank_sdk.contracts.judge import judge
 
 
-def judge_spec(module: Module, spec: RunnerSpec, seen: RunSeen) -> list[Check]:
+def judge_spec(module: Module, spec: RunnerSpec, seen: RunSeen, schema: ResultSchema | None = None) -> list[Check]:
     """Return the checks of one runner spec."""
     name = f"runner spec {spec.name}"
     if seen.exit != spec.exit:
@@ -20,15 +21,17 @@ def judge_spec(module: Module, spec: RunnerSpec, seen: RunSeen) -> list[Check]:
     ended = _check("spec.exit", f"{name}: exits {spec.exit}", "pass", f"after {seen.took_s:.1f} s")
     rest = [_failure(name, spec, seen)] if spec.exit or spec.reason is not None else []
     if spec.exit == 0 or spec.artifacts is not None:
-        rest.append(_result(name, module, spec, seen))
+        rest.append(_result(name, module, spec, seen, schema))
     return [ended, *rest]
 
 
-def _result(name: str, module: Module, spec: RunnerSpec, seen: RunSeen) -> Check:
+def _result(name: str, module: Module, spec: RunnerSpec, seen: RunSeen, schema: ResultSchema | None) -> Check:
     name = f"{name}: leaves its result"
     document, fault = result_document(module, seen)
     if document is None:
         return _check("spec.result", name, "fail", fault)
+    if (broken := payload_fault(schema, document["payload"])) is not None:
+        return _check("spec.result", name, "fail", broken)
     there = [artifact["name"] for artifact in document.get("artifacts", [])]
     missing = [artifact for artifact in spec.artifacts or () if artifact not in there]
     if missing:

@@ -14,7 +14,8 @@ from oarbank_agent_check.jobs.module import Module
 from oarbank_conformkit.checks import Check, Status, check
 from oarbank_conformkit.evidence import RunSeen, StopSeen
 from oarbank_conformkit.goldens import Golden
-from oarbank_conformkit.judge.run import own_words, payload_digest, result_payload
+from oarbank_conformkit.judge.run import own_words, payload_digest, payload_fault, result_payload
+from oarbank_conformkit.result_schema import ResultSchema
 
 ACKNOWLEDGE_S = 2.0
 """Seconds from the nudge to the acknowledgement, as the published kit holds it."""
@@ -24,6 +25,15 @@ STOPPED_CODE = 75
 
 BUSY: dict[str, object] = {"machine_busy": True}
 """In the evidence of a check that could not be told because the machine was busy: another run may tell."""
+
+
+DEAD_OF_SIGTERM = (-15, 128 + 15)
+"""How a runner ends that SIGTERM ended: by itself, or by a shell around it."""
+
+IGNORE_SIGTERM = (
+    "Ignore SIGTERM before you begin, signal.signal(signal.SIGTERM, signal.SIG_IGN), since the stop is in the control "
+    "document; or let a handler mark the stop, and answer at the next safe point. See docs/write-a-runner.md."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,9 @@ def judge_stop(title: str, grace_s: float, seen: StopSeen | None) -> list[Check]
     ]
 
 
-def judge_stop_result(module: Module, golden: Golden, first: str | None, seen: StopSeen | None) -> list[Check]:
+def judge_stop_result(
+    module: Module, golden: Golden, first: str | None, seen: StopSeen | None, schema: ResultSchema | None = None
+) -> list[Check]:
     """Return the check of the result that answered a stop of a golden; none where no result did.
 
     `first` is the digest of the golden's first run, None where it gave none.
@@ -61,11 +73,35 @@ def judge_stop_result(module: Module, golden: Golden, first: str | None, seen: S
     left = RunSeen(exit=seen.code, result=seen.result, missing_files=seen.missing_files)
     payload, fault = result_payload(module, left)
     digest, fault = (None, fault) if payload is None else payload_digest(module, payload)
+    if payload is not None and (broken := payload_fault(schema, payload)) is not None:
+        return [check("runner", "stop.result_true", name, "fail", broken)]
     if digest is not None and digest in (golden.digest, first):
         return [check("runner", "stop.result_true", name, "pass", f"{digest[:12]}...")]
     wrong = fault if digest is None else f"must have the digest {first}; found {digest}"
     advice = "Stopped before the end, leave failure.json (acknowledge_stop does it) and no result.json."
     return [check("runner", "stop.result_true", name, "fail", f"{wrong}. {advice}")]
+
+
+def judge_terminated(title: str, seen: StopSeen | None) -> Check:
+    """Return the check of a stop with SIGTERM right behind it: advice, since the stop itself is judged without."""
+    answer = _Answer("unknown", "the runner could not be started") if seen is None else _terminated(seen)
+    name = f"{title}: answers a stop that comes with SIGTERM"
+    evidence = None if seen is None else {"acknowledged_s": seen.ack_s, "exit_s": seen.exit_s, "code": seen.code}
+    return check("runner", "stop.sigterm", name, answer.status, answer.detail, evidence)
+
+
+def _terminated(seen: StopSeen) -> _Answer:
+    if (none := _nothing_to_stop(seen)) is not None:
+        return none
+    if seen.ack is None and seen.exit_s is None:
+        return _Answer("unknown", f"it did not answer within {seen.alive_s:.1f} s; see stop.acknowledged")
+    if seen.ack is not None and seen.ack_fault is None and seen.code not in DEAD_OF_SIGTERM:
+        return _Answer("pass", f"acknowledged ({seen.ack}.json) after {seen.ack_s:.3f} s")
+    must = "an agent sends SIGTERM right behind a stop, and it must be acknowledged all the same"
+    if seen.ack is None:
+        return _Answer("warn", f"{must}; found no word{_how(seen)}. {IGNORE_SIGTERM}")
+    wrong = "" if seen.ack_fault is None else f" with a fault, {seen.ack_fault}"
+    return _Answer("warn", f"{must}; it acknowledged{wrong}{_how(seen)}. {IGNORE_SIGTERM}")
 
 
 def judge_duty_stop(title: str, seen: StopSeen) -> Check:

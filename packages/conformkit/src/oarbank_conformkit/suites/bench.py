@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -26,6 +27,7 @@ from oarbank_conformkit.evidence import RunSeen
 from oarbank_conformkit.fixtures import Fixtures
 from oarbank_conformkit.limits import USUAL as USUAL_LIMITS
 from oarbank_conformkit.limits import Limits
+from oarbank_conformkit.result_schema import ResultSchema
 from oarbank_conformkit.workdir import BadFixture, Scratch
 from oarbank_sdk.canonical import CanonicalError
 
@@ -73,6 +75,7 @@ class Bench:
     limits: Limits = USUAL_LIMITS
     data: Path | None = None  # what every fresh data directory holds
     secrets: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)  # by stage
+    schema: ResultSchema | None = None  # of the results, where the manifest names one that is there
     first: FirstRun = field(default_factory=FirstRun)
     _running: set[RunnerProcess] = field(default_factory=set)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -131,20 +134,20 @@ class Bench:
 @contextmanager
 def _affinity(one: bool) -> Generator[None]:
     """Keep what this thread starts to one processor; nothing where the system cannot be told."""
-    if not one or not can_pin():
+    if sys.platform == "linux" and one:
+        usual = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {max(usual)})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, usual)
+    else:
         yield
-        return
-    usual = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(usual)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, usual)
 
 
 def can_pin() -> bool:
     """Say whether a run can be kept to one processor here."""
-    return hasattr(os, "sched_setaffinity")
+    return sys.platform == "linux"
 
 
 def first_phase(scratch: Scratch, runner: RunnerProcess, limit_s: float) -> bool:

@@ -1,6 +1,7 @@
 """Give a runner other duties after its window: one that stands a while without a nudge, then the nudge, then another.
 
-The last duty is 0, so that a stop finds an idle without end. Decides nothing; see `judge.duty_changes`.
+The one after a duty of 0 is lower than the spec's, and is measured too. The last duty is 0, so that a stop finds an
+idle without end. Decides nothing; see `judge.duty_changes` and `judge.duty_switch`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import replace
 
 from oarbank_conformkit.evidence import Change
 from oarbank_conformkit.judge.duty import SETTLE_S
-from oarbank_conformkit.judge.duty_changes import HELD_S, LOOKED_S, UNASKED_S, WORK_S, next_duties
+from oarbank_conformkit.judge.duty_changes import HELD_S, LOOKED_S, UNASKED_S, WORK_S, lower_duty, next_duties
 from oarbank_conformkit.judge.duty_lines import WAKE_S
+from oarbank_conformkit.judge.duty_switch import SWITCH_S
 from oarbank_conformkit.steps import DutyStep
 from oarbank_conformkit.suites.bench import Bench
 from oarbank_conformkit.suites.watch import Watch
@@ -31,11 +33,14 @@ def change_duties(bench: Bench, step: DutyStep, watch: Watch) -> tuple[Change, .
     bench.live(f"{step.title}: duty {first:g} is set")
     if not rest:
         return _last(watch, (_woken(watch, change),))
-    change, lives = _held(watch, change)
+    change, lives = _held(watch, change, HELD_S)
     if not lives:
         return (change,)
     bench.live(f"{step.title}: duty {rest[0]:g} is set")
-    return _last(watch, (change, _woken(watch, _nudged(watch, rest[0], time.time()))))
+    woken = _woken(watch, _nudged(watch, rest[0], time.time()))
+    if woken.woke_s is not None and lower_duty(step.spec.duty) is not None:
+        woken, _ = _held(watch, woken, SWITCH_S)
+    return _last(watch, (change, woken))
 
 
 def _unasked(watch: Watch, duty: float) -> Change | None:
@@ -61,13 +66,13 @@ def _nudge(watch: Watch, duty: float, written_wall: float) -> Change:
     return Change(duty, written_wall, nudging_wall, time.time(), time.monotonic())
 
 
-def _held(watch: Watch, change: Change) -> tuple[Change, bool]:
-    """Measure a duty from a second after its nudge on; False when the runner ended."""
-    opens = change.nudged + SETTLE_S
+def _held(watch: Watch, change: Change, length_s: float) -> tuple[Change, bool]:
+    """Measure a duty from a second after its nudge on, or from now; False when the runner ended."""
+    opens = max(change.nudged + SETTLE_S, time.monotonic())
     if not watch.until(opens):
         return change, False
     watch.measure.start()
-    lives = watch.until(opens + HELD_S)
+    lives = watch.until(opens + length_s)
     cpu, gpu, _ = watch.measure.end()
     return replace(change, cpu=cpu, gpu=gpu), lives
 

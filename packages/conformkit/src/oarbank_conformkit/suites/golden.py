@@ -1,4 +1,4 @@
-"""Run a golden: once for its digest, once more to be stopped.
+"""Run a golden: once for its digest, and to be stopped, with SIGTERM and without.
 
 The first run is watched for a result.json that appears in halves. What it came to is kept for the suites that compare
 with it.
@@ -13,13 +13,16 @@ from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_conformkit.checks import check, timed
 from oarbank_conformkit.evidence import RunSeen, StopSeen
 from oarbank_conformkit.judge.run import crashed, judge_golden
-from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result
-from oarbank_conformkit.steps import GoldenStep, StopStep
+from oarbank_conformkit.judge.stop import judge_stop, judge_stop_result, judge_terminated
+from oarbank_conformkit.steps import GoldenStep, StopStep, TerminateStep
 from oarbank_conformkit.suites.bench import POLL_S, Bench, finished, first_phase
 from oarbank_conformkit.suites.outcome import Outcome
 from oarbank_conformkit.suites.stop import lasted, stop
 from oarbank_conformkit.workdir import BadFixture, Scratch
 from oarbank_sdk import strictjson
+
+TERMINATED_S = 5.0
+"""How long a runner that gets SIGTERM is waited for at most: what it answers counts, and not how soon it is gone."""
 
 
 def run(bench: Bench, step: GoldenStep) -> Outcome:
@@ -33,7 +36,7 @@ def run(bench: Bench, step: GoldenStep) -> Outcome:
     except BadFixture as exc:
         told = check("runner", "fixture.entry", f"{step.title}: fixture", "fail", str(exc))
         return Outcome([told], absent_golden="the golden cannot be laid out")
-    checks, digest = judge_golden(bench.module, step.golden, seen)
+    checks, digest = judge_golden(bench.module, step.golden, seen, bench.schema)
     bench.first.digest = digest
     bench.first.took_s = seen.took_s
     bench.first.work_s = 0.0 if seen.phase_s is None else seen.took_s - seen.phase_s
@@ -68,22 +71,30 @@ def run_stop(bench: Bench, step: StopStep) -> Outcome:
     """Run it to be stopped."""
     began = time.monotonic()
     try:
-        seen = _stopped(bench, step)
+        seen = _stopped(bench, step, bench.module.stop_grace_s)
     except StartRefused:
         seen = None
     checks = judge_stop(step.title, bench.module.stop_grace_s, seen)
-    checks += judge_stop_result(bench.module, step.golden, bench.first.digest, seen)
+    checks += judge_stop_result(bench.module, step.golden, bench.first.digest, seen, bench.schema)
     return Outcome(timed(checks, time.monotonic() - began))
 
 
-def _stopped(bench: Bench, step: StopStep) -> StopSeen:
+def run_terminated(bench: Bench, step: TerminateStep) -> Outcome:
+    """Run it to be stopped as an agent does it, with SIGTERM right behind the stop."""
+    began = time.monotonic()
+    try:
+        seen = _stopped(bench, step, min(bench.module.stop_grace_s, TERMINATED_S), terminate=True)
+    except StartRefused:
+        seen = None
+    return Outcome(timed([judge_terminated(step.title, seen)], time.monotonic() - began))
+
+
+def _stopped(bench: Bench, step: StopStep | TerminateStep, grace_s: float, *, terminate: bool = False) -> StopSeen:
     began = time.monotonic()
     with bench.run(step.task) as (scratch, runner):
         if not first_phase(scratch, runner, step.task.stage.timeout_s):
             ended = runner.wait(0.0)
             code = None if ended is None else ended.code
             words = runner.stderr_tail()
-            return StopSeen(
-                "no_phase", bench.module.stop_grace_s, code=code, lasted_s=lasted(runner, began), stderr=words
-            )
-        return stop(scratch, runner, bench.module.stop_grace_s, began)
+            return StopSeen("no_phase", grace_s, code=code, lasted_s=lasted(runner, began), stderr=words)
+        return stop(scratch, runner, grace_s, began, terminate=terminate)

@@ -7,14 +7,14 @@ from before its first instruction to its first phase, and again at its end: none
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from oarbank_agent_check.jobs.environment import LOCALES
 from oarbank_agent_check.jobs.runner_process import RunnerProcess, StartRefused
 from oarbank_agent_check.tree import NoSuchProcess, ProcessTree, UnreadableProcess
 from oarbank_conformkit.checks import timed
 from oarbank_conformkit.evidence import RepeatSeen, RunSeen
-from oarbank_conformkit.judge.repeat import judge_repeat
+from oarbank_conformkit.judge.repeat import BESIDE, HELD_OPEN, IN_BUNDLE, judge_repeat
 from oarbank_conformkit.open_files import OpenFiles
 from oarbank_conformkit.steps import RepeatStep
 from oarbank_conformkit.suites.bench import Bench, Setting, can_pin, finished
@@ -64,7 +64,8 @@ def _watched(bench: Bench, step: RepeatStep, scratch: Scratch, runner: RunnerPro
         differs=_differs(scratch),
         nudges=nudges,
         strays=(*scratch.strays(), *sorted(files.seen)),
-        unwatched=_unwatched(files, scratch),
+        watched=_watched_places(files, scratch),
+        unwatched=tuple(_unwatched(files, scratch)),
         leaks=_leaks(scratch, seen, secrets),
         secrets=tuple(secrets),
     )
@@ -82,10 +83,17 @@ def _differs(scratch: Scratch) -> tuple[str, ...]:
     return (*told, "one processor") if can_pin() else told
 
 
-def _unwatched(files: OpenFiles, scratch: Scratch) -> str | None:
+def _watched_places(files: OpenFiles, scratch: Scratch) -> tuple[str, ...]:
+    bundle = () if scratch.copied is None else (IN_BUNDLE,)
+    return (*bundle, BESIDE, *((HELD_OPEN,) if files.looks else ()))
+
+
+def _unwatched(files: OpenFiles, scratch: Scratch) -> Iterator[str]:
     if scratch.copied is None:
-        return "the bundle is too big to be copied, and writes into it were not looked for"
-    return None if files.known else "this system does not show which files are open"
+        yield f"{IN_BUNDLE} (it is too big to be copied)"
+    if not files.looks:
+        why = "it ended before a look, or may not be looked at" if files.known else "this system does not show those"
+        yield f"{HELD_OPEN} ({why})"
 
 
 def _leaks(scratch: Scratch, seen: RunSeen, secrets: Mapping[str, str]) -> tuple[str, ...]:

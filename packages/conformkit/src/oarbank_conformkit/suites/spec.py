@@ -25,4 +25,4 @@ def run(bench: Bench, step: SpecStep) -> Outcome:
     except BadFixture as exc:
         told = check("runner", "fixture.entry", f"runner spec #{step.spec.index}: fixture", "fail", str(exc))
         return Outcome([told])
-    return Outcome(timed(judge_spec(bench.module, step.spec, seen), time.monotonic() - began))
+    return Outcome(timed(judge_spec(bench.module, step.spec, seen, bench.schema), time.monotonic() - began))

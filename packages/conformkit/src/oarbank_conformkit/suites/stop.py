@@ -1,11 +1,13 @@
 """Stop a running runner and watch: the document, the nudge, the acknowledgement, the end.
 
-Only the document and the nudge are sent, no signal that ends anything, so a runner that ends did it by itself. Beside
-the moments it notes how much a busy machine took from the runner and from the kit, for `judge` to weigh.
+Only the document and the nudge are sent, no signal that ends anything, so a runner that ends did it by itself; in the
+one run that asks for it SIGTERM follows, as an agent sends it. Beside the moments it notes how much a busy machine took
+from the runner and from the kit, for `judge` to weigh.
 """
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import dataclass, field
 
@@ -25,13 +27,18 @@ EXTRA_S = 5.0
 """How much longer the kit waits, at most, where a busy machine took that much."""
 
 
-def stop(scratch: Scratch, runner: RunnerProcess, grace_s: float, began: float) -> StopSeen:
-    """Write a stop into the control document, nudge, and watch until the runner is gone or both bounds are passed."""
+def stop(scratch: Scratch, runner: RunnerProcess, grace_s: float, began: float, *, terminate: bool = False) -> StopSeen:
+    """Write a stop into the control document, nudge, and watch until the runner is gone or both bounds are passed.
+
+    With `terminate` every process of the runner gets SIGTERM at once, as from an agent (`running_job`).
+    """
     if runner.wait(0.0) is not None or scratch.result() is not None or scratch.failure() is not None:
         return StopSeen("finished_first", grace_s, lasted_s=lasted(runner, began))
     watch = _Watch(scratch, runner, grace_s, RunQueue(lambda: [runner.pid, *runner.adopted()]))
     scratch.change_control({"stop": True})
     runner.nudge()
+    if terminate:
+        runner.signal_all(signal.SIGTERM)
     watch.nudged = time.monotonic()
     return watch.until_gone()
 

@@ -20,15 +20,20 @@ from oarbank_sdk.strictjson import EXACT
 _OF_THE_EXTRA = frozenset({"jsonschema", "jsonschema_specifications", "referencing", "rpds", "attr"})
 
 try:
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import Draft202012Validator, FormatChecker, ValidationError
     from jsonschema.validators import extend
-    from referencing import Registry
+    from jsonschema_specifications import REGISTRY
+    from referencing import Registry, Resource
+    from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
 except ModuleNotFoundError as exc:
     if (exc.name or "").partition(".")[0] not in _OF_THE_EXTRA:
         raise
     message = "oarbank_sdk.contracts: needs jsonschema. Install it: pip install 'oarbank-sdk[contracts]'"
     raise ModuleNotFoundError(message, name=exc.name) from exc
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The one dialect that is read."""
 
 _TYPE_WORDS = {
     "object": "an object",
@@ -43,15 +48,20 @@ _TYPE_WORDS = {
 
 def schema_faults(kind: str, value: Any) -> list[Fault]:
     """Return what the schema of `kind` refuses in a value, in the schema's order; an empty list when it accepts it."""
-    faults: list[Fault] = []
-    for error in validator(kind).iter_errors(value):
+    return faults(validator(kind), value)
+
+
+def faults(checker: Any, value: Any) -> list[Fault]:
+    """Return what a validator of this module refuses in a value, in its schema's order."""
+    found_: list[Fault] = []
+    for error in checker.iter_errors(value):
         leaf = _leaf(error)
         # Alternatives that all want another type are one fault of type.
         rule = "type" if leaf.context else str(leaf.validator)
         fault = Fault(pointer(leaf.absolute_path), rule, _sentence(leaf))
-        if fault not in faults:
-            faults.append(fault)
-    return faults
+        if fault not in found_:
+            found_.append(fault)
+    return found_
 
 
 @cache
@@ -64,6 +74,39 @@ def validator(kind: str) -> Any:
     documents = {doc["$id"]: {k: v for k, v in doc.items() if k != "$schema"} for doc in catalogue.documents()}
     registry = Registry().with_resources((at, DRAFT202012.create_resource(doc)) for at, doc in documents.items())
     return _Validator(documents[address], registry=registry)
+
+
+def foreign_validator(schema: Any) -> Any:
+    """Return the validator of a schema that is no contract of ours: judged before, and it refers to nothing outside."""
+    kept = {key: value for key, value in schema.items() if key != "$schema"} if isinstance(schema, dict) else schema
+    return _Foreign(kept, registry=REGISTRY)
+
+
+@cache
+def dialect_validator() -> Any:
+    """Return the validator of schemas themselves, regular expressions included."""
+    return Draft202012Validator(
+        Draft202012Validator.META_SCHEMA, registry=REGISTRY, format_checker=FormatChecker(["regex"])
+    )
+
+
+def unresolved(schema: Any) -> Iterator[str]:
+    """Yield the references of a schema that lead to no place in it, nor to the dialect's own schemas."""
+    root = DRAFT202012.create_resource(schema)
+    yield from _unresolved(root, REGISTRY.resolver_with_root(root))
+
+
+def _unresolved(resource: Resource[Any], resolver: Any) -> Iterator[str]:
+    if isinstance(resource.contents, dict):
+        for keyword in ("$ref", "$dynamicRef"):
+            if (reference := resource.contents.get(keyword)) is None:
+                continue
+            try:
+                resolver.lookup(reference)
+            except (Unresolvable, ValueError):
+                yield reference
+    for inner in resource.subresources():
+        yield from _unresolved(inner, resolver.in_subresource(inner))
 
 
 def _pattern(checker: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -85,7 +128,7 @@ def _required(checker: Any, names: list[str], instance: Any, schema: Any) -> Ite
 
 
 def _additional(checker: Any, extra: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if extra is not False:
+    if extra is not False or "patternProperties" in schema:
         yield from Draft202012Validator.VALIDATORS["additionalProperties"](checker, extra, instance, schema)
         return
     known = schema.get("properties", {})
@@ -121,6 +164,10 @@ _Validator = extend(
 )
 
 
+# Schemas of others are read as the dialect says; only sentences and places are ours.
+_Foreign = extend(Draft202012Validator, {"required": _required, "additionalProperties": _additional})
+
+
 def _leaf(error: ValidationError) -> ValidationError:
     """Follow alternatives down to the one that was meant: the branch that fits the deepest."""
     while error.context:
@@ -147,7 +194,11 @@ def _sentence(error: Any) -> str:
 
 def _must(error: Any, rule: Any, wanted: Any) -> str:
     if error.context:
-        return f"be {_words([inner.validator_value for inner in error.context if inner.validator == 'type'])}"
+        wanted_types = [inner.validator_value for inner in error.context if inner.validator == "type"]
+        flat = [name for one in wanted_types for name in ([one] if isinstance(one, str) else one)]
+        return f"be {_words(list(dict.fromkeys(flat)))}" if flat else f"fit one of the alternatives of {rule}"
+    if rule is None:
+        return "not be there"
     if rule == "type":
         return f"be {_words([wanted] if isinstance(wanted, str) else wanted)}"
     if rule in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
@@ -172,6 +223,7 @@ _MUST = {
     "maxLength": "have at most {wanted} characters",
     "minItems": "have at least {wanted} item(s)",
     "maxItems": "have at most {wanted} items",
+    "format": "be a {wanted}, of the kind that ECMA-262 and Python share",
 }
 
 
