@@ -58,7 +58,8 @@ class Machine:
     def configure(self, *parts: str, rule: str = "certified") -> None:
         (self.folder / "guard.toml").write_text(f'gpu_jobs = "{rule}"\n' + "".join(parts))
 
-    def protect(self, level: float = 0.3) -> str:
+    def protect(self, level: float | str = 0.3) -> str:
+        """`level` as the configuration spells it."""
         return PROTECT.format(match=self.game, level=level)
 
     def job(self, name: str, module: str = "module", payload: str = FOREVER) -> str:

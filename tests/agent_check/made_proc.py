@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
-RENDER = os.makedev(226, 128)
+
+def device(major: int, minor: int) -> int:
+    """The number of a device; 0 on Windows, which has no such numbers and skips what needs them."""
+    return 0 if sys.platform == "win32" else os.makedev(major, minor)
+
+
+RENDER = device(226, 128)
 
 
 class MadeProc:
@@ -56,4 +63,4 @@ class MadeProc:
         if kind != "char":
             return None
         major, minor = map(int, number.split(":"))
-        return os.makedev(major, minor)
+        return device(major, minor)

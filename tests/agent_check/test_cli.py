@@ -31,6 +31,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 SLEEP = "import sys; sys.stdin.read()"
+CPU = ("--measure", "cpu")
 
 
 def run(*arguments: object, program: list[str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -63,7 +64,7 @@ def watch():
     started: list[subprocess.Popen] = []
 
     def begin(pid: int, count: int) -> subprocess.Popen:
-        arguments = ["sample", "--pid", str(pid), "--count", str(count), "--interval", "0.1", "--json"]
+        arguments = ["sample", *CPU, "--pid", str(pid), "--count", str(count), "--interval", "0.1", "--json"]
         process = subprocess.Popen(
             # A shell starts its background jobs with interrupts ignored, and children inherit that.
             [sys.executable, "-c", HEARS_INTERRUPTS, PROGRAM, *arguments],
@@ -138,14 +139,14 @@ def test_a_zombie_is_no_process_that_runs(start):
     process = start(SLEEP)
     process.kill()
     eventually(lambda: system_table().identify(process.pid) is None, "it is a zombie")
-    found = run("sample", "--pid", process.pid)
+    found = run("sample", *CPU, "--pid", process.pid)
     assert found.returncode == 2
     assert "found none" in found.stderr
 
 
 def test_json_is_one_valid_document_a_line_with_a_known_zero(start):
     process = start(SLEEP)
-    found = run("sample", "--pid", process.pid, "--count", 3, "--interval", 0.1, "--json")
+    found = run("sample", *CPU, "--pid", process.pid, "--count", 3, "--interval", 0.1, "--json")
     assert (found.returncode, found.stderr) == (0, "")
     samples = documents(found.stdout)
     assert len(samples) == 3
@@ -163,7 +164,7 @@ def test_a_program_that_burns_reads_what_its_own_clock_says(start):
     process = start("import time\nprint(flush=True)\nwhile True: pass")
     process.stdout.readline()
     begin = used_s(process.pid)
-    found = run("sample", "--pid", process.pid, "--interval", 1, "--json")
+    found = run("sample", *CPU, "--pid", process.pid, "--interval", 1, "--json")
     [sample] = documents(found.stdout)
     # The program is measured for a part of the time between the two looks at its clock.
     assert 0 < sample["busy_s"] <= used_s(process.pid) - begin + 0.05
@@ -181,15 +182,15 @@ def test_descendants_belong_to_it_with_children_only(start):
     code = "import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', 'input()'])\nprint(p.pid, flush=True)\n"
     process = start(code + "p.wait()")
     child = int(process.stdout.readline())
-    [alone] = documents(run("sample", "--pid", process.pid, "--interval", 0.1, "--json").stdout)
-    [together] = documents(run("sample", "--pid", process.pid, "--interval", 0.1, "--json", "--children").stdout)
+    [alone] = documents(run("sample", *CPU, "--pid", process.pid, "--interval", 0.1, "--json").stdout)
+    [together] = documents(run("sample", *CPU, "--pid", process.pid, "--interval", 0.1, "--json", "--children").stdout)
     assert alone["pids"] == [process.pid]
     assert together["pids"] == sorted([process.pid, child])
 
 
 def test_a_readable_line_for_a_person(start):
     process = start(SLEEP)
-    found = run("sample", "--pid", process.pid, "--interval", 0.1)
+    found = run("sample", *CPU, "--pid", process.pid, "--interval", 0.1)
     assert found.returncode == 0
     assert re.fullmatch(
         rf"\d\d:\d\d:\d\d  share 0\.\d{{3}}  busy 0\.\d{{3}} s of \d\.\d{{3}} s  cpu-threads  pid {process.pid}\n",
@@ -236,7 +237,7 @@ def test_a_reader_that_leaves_is_no_traceback(start, watch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux: a device that is always full")
 def test_samples_that_cannot_be_written_are_exit_3_and_one_line(start):
     process = start(SLEEP)
-    command = [PROGRAM, "sample", "--pid", str(process.pid), "--interval", "0.1"]
+    command = [PROGRAM, "sample", *CPU, "--pid", str(process.pid), "--interval", "0.1"]
     with open("/dev/full", "w") as full:
         found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert found.returncode == 3
@@ -246,7 +247,7 @@ def test_samples_that_cannot_be_written_are_exit_3_and_one_line(start):
 
 def test_one_sample_is_called_one(start):
     process = start("import time; time.sleep(0.7)")
-    found = run("sample", "--pid", process.pid, "--interval", 60)
+    found = run("sample", *CPU, "--pid", process.pid, "--interval", 60)
     assert found.stderr.endswith(": ended after 1 of 1 sample\n")
 
 

@@ -14,9 +14,10 @@ from oarbank_agent_check.sources import drm_read
 from oarbank_agent_check.sources.drm_parse import readings
 from oarbank_agent_check.sources.drm_read import DrmReader
 from oarbank_agent_check.sources.recording_parse import gains_of
-from tests.agent_check.made_proc import MadeProc
+from tests import needs
+from tests.agent_check.made_proc import MadeProc, device
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "makedev"), reason="device numbers are POSIX")
+pytestmark = needs.posix("device numbers")
 A, B = ProcessKey(4, 100.0), ProcessKey(5, 101.0)
 AMD = (
     "drm-driver:\tamdgpu\ndrm-pdev:\t0000:08:00.0\ndrm-client-id:\t{id}\n"
@@ -54,7 +55,7 @@ def gain(book: GainBook, reader: DrmReader, *members: ProcessKey) -> int | None:
 
 def test_only_gpu_descriptors_are_read_and_one_client_counts_once(made):
     made.holds(4, 0, None)
-    made.holds(4, 1, os.makedev(1, 3), "never read: drm-driver: amdgpu\n")
+    made.holds(4, 1, device(1, 3), "never read: drm-driver: amdgpu\n")
     first, second = made.holds(4, 10, text=amd(5)), made.holds(4, 11, text=amd(5))
     reader, book = reader_of(made), GainBook()
     assert gain(book, reader, A) == 0
@@ -152,11 +153,11 @@ def test_when_the_first_thread_has_ended_another_shows_the_descriptors(made):
 @pytest.mark.parametrize(
     ("device", "elsewhere", "says"),
     [
-        (os.makedev(195, 0), "nvml", None),
-        (os.makedev(507, 0), "nvml", None),  # nvidia-uvm and kfd get their numbers when they are loaded
-        (os.makedev(508, 0), "kfd", None),
-        (os.makedev(10, 61), None, "WSL"),
-        (os.makedev(10, 183), None, None),
+        (device(195, 0), "nvml", None),
+        (device(507, 0), "nvml", None),  # nvidia-uvm and kfd get their numbers when they are loaded
+        (device(508, 0), "kfd", None),
+        (device(10, 61), None, "WSL"),
+        (device(10, 183), None, None),
     ],
 )
 def test_devices_of_other_sources(made, device, elsewhere, says):
@@ -171,7 +172,7 @@ def test_a_driver_that_is_loaded_later_is_learnt(made):
     reader = reader_of(made)
     assert reader.read([]).elsewhere == {}
     (made.proc / "devices").write_text("Character devices:\n511 nvidia-uvm\n")
-    made.holds(4, 3, os.makedev(511, 0))
+    made.holds(4, 3, device(511, 0))
     assert reader.read([A]).elsewhere == {4: {"nvml"}}
 
 
@@ -236,7 +237,7 @@ def test_hindrances_say_what_is_missing(made):
 def test_what_is_recorded_says_the_same_again(made, monkeypatch):
     file = made.holds(4, 3, text=amd(5))
     made.holds(5, 0, None)
-    made.holds(6, 3, os.makedev(195, 0))
+    made.holds(6, 3, device(195, 0))
     made.driver("amdgpu")
     made.process(7)
     members = [ProcessKey(pid, 1.0) for pid in (4, 5, 6, 7, 8)]
@@ -264,7 +265,7 @@ def test_the_real_proc_shows_our_own_devices(tmp_path):
     with open("/dev/null") as null:
         directory = os.open("/proc/self/fd", os.O_RDONLY)
         try:
-            assert drm_read.device_number(str(null.fileno()), directory) == os.makedev(1, 3)
+            assert drm_read.device_number(str(null.fileno()), directory) == device(1, 3)
         finally:
             os.close(directory)
     me = ProcessKey(os.getpid(), 1.0)

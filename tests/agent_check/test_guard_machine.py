@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from oarbank_agent_check.process_table import ProcTable, system_table
+from oarbank_sdk.contracts.judge import judge
 from tests.agent_check.guard_on_trial import Machine, ends
 from tests.agent_check.jobs_on_trial import alive, descendants
 from tests.agent_check.wait import eventually
@@ -85,6 +86,7 @@ def test_jobs_run_free_and_share_a_budget_from_the_moment_a_program_draws(machin
 def test_program_that_is_there_first_is_learnt_before_anything_starts(machine: Machine, gpu: FakeGpu) -> None:
     job = machine.job("a", machine.module(), "{ units = 60, unit_s = 0.002 }")
     machine.configure(machine.protect(), job)
+    machine.more = ["--json"]
     with program(gpu, machine.folder):
         eventually(lambda: (machine.folder / "frames").exists(), "frames")
         done = machine.run()
@@ -92,9 +94,39 @@ def test_program_that_is_there_first_is_learnt_before_anything_starts(machine: M
     assert done.returncode == 0, done.stderr
     kinds = [one["kind"] for one in machine.journal() if one["kind"] in ("hold", "admit", "duty", "job_end", "pause")]
     assert kinds == ["hold", "admit", "duty", "job_end"]
+    assert machine.journal("hold")[0]["reason"].startswith("GPU_BLOCKED: game's own speed is being learnt, ")
+    lines = done.stdout.splitlines()
+    assert [judge("guard-line-1", line).faults for line in lines] == [[]] * len(lines)
+    states = [program["state"] for line in map(json.loads, lines) for program in line.get("programs") or ()]
+    assert list(dict.fromkeys(states)) == ["learning its speed", "uses the GPU"]
     learnt = machine.journal("admit")[0]["t"] - machine.journal("hold")[0]["t"]
     assert learnt >= 19
     assert json.loads((machine.folder / "guard-results" / "a" / "result.json").read_text())["payload"]
+
+
+def test_program_whose_counter_says_nothing_is_told_apart_from_one_that_is_learnt(
+    machine: Machine, gpu: FakeGpu
+) -> None:
+    machine.configure(machine.protect().replace('"frames"', '"nowhere"'), machine.job("a", machine.module()))
+
+    with program(gpu, machine.folder), machine.guarded() as process:
+        machine.sees("hold", times=2)
+        reasons = [one["reason"] for one in machine.journal("hold")]
+        assert "is being learnt" in reasons[0]
+        assert "cannot be learnt, its counter says nothing. Look at its progress" in reasons[1]
+        eventually(lambda: "its speed is unknown" in machine.said(), "the line that says so")
+        assert ends(process) == 1
+    machine.replays()
+
+
+def test_program_without_a_level_is_told_apart_too(machine: Machine, gpu: FakeGpu) -> None:
+    without = machine.protect().replace("level = 0.3\n", "")
+    machine.configure(without, machine.job("a", machine.module()))
+
+    with program(gpu, machine.folder), machine.guarded() as process:
+        machine.sees("hold")
+        assert "no level is given beside game. Certify one with `oarbank-agent-check sweep`" in machine.said()
+        assert ends(process) == 1
 
 
 def test_what_cannot_throttle_waits_and_what_can_runs(machine: Machine, gpu: FakeGpu) -> None:

@@ -15,6 +15,8 @@ from oarbank_agent_check import guard_page, guard_view
 from oarbank_agent_check.guard_view import GuardView, LaneView, ProgramView
 from oarbank_agent_check.history import MOST_DECISIONS, MOST_POINTS, History, lane_of
 from oarbank_agent_check.job_view import JobView
+from oarbank_sdk.contracts import catalogue
+from oarbank_sdk.contracts.judge import judge
 from tests.agent_check import journals
 
 JOB = JobView(12.0, 0.15, False, False, 0.149, 0.148, False, 1, "work")
@@ -40,6 +42,15 @@ def pressure(t: float, value: float | None) -> dict[str, Any]:
 COMES = {"t": 0.0, "kind": "protected", "active": True, "level": 0.3, "program": "game"}
 DECISIONS = [
     (COMES, "game", "jobs may have 0.300 beside it", "its level"),
+    (
+        {**COMES, "level": None, "speed": "learning"}, "game", "nothing that needs a duty may run beside it",
+        "its own speed is being learnt",
+    ),
+    (
+        {**COMES, "level": None, "speed": "unknown"}, "game", "nothing that needs a duty may run beside it",
+        "its own speed cannot be learnt, its counter says nothing",
+    ),
+    ({**COMES, "level": None}, "game", "nothing that needs a duty may run beside it", "it has no level"),
     (
         {"t": 1.0, "kind": "duty", "job": "a-0123ab", "duty": 0.15, "because": [COMES, pressure(1.0, 1.25)]},
         "a", "duty 0.150", "game has slowed to 1.2 times its target (pressure 1.25)",
@@ -88,6 +99,20 @@ def test_every_journal_can_be_shown(name: str) -> None:
     well_formed(page)
 
 
+def test_time_begins_with_this_run_whatever_moment_a_line_tells_of() -> None:
+    history = History(first=1000.0, last=1000.0)
+    history.feed({"t": 40.0, "kind": "unban", "module": "m", "because": []})  # it fell due while nobody was there
+
+    page = guard_page.page(VIEW, history, lambda t: f"at {t:.0f}", now="12:00:00", over=False, earlier="<state>/j")
+
+    assert (history.first, history.last) == (1000.0, 1000.0)
+    assert page.count("<span>at 1000</span><span>at 1001</span>") == 2
+    assert "<time>at 40</time>" in page
+    assert "Earlier runs are told in &lt;state&gt;/j." in page
+    well_formed(page)
+    assert "Earlier runs" not in guard_page.page(VIEW, history, str, now="", over=True)
+
+
 def test_memory_is_bounded() -> None:
     history = told(*(pressure(float(t), t % 3) for t in range(5 * MOST_POINTS)))
     for t in range(3 * MOST_DECISIONS):
@@ -99,7 +124,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_page_is_one_file_without_a_script_and_shows_what_stands_and_why() -> None:
-    history = told(COMES, {"t": 0.0, "kind": "admit", "job": "a-0123ab", "because": [COMES]}, DECISIONS[1][0])
+    history = told(COMES, {"t": 0.0, "kind": "admit", "job": "a-0123ab", "because": [COMES]}, DECISIONS[4][0])
     for t in range(1, 60):
         history.feed(pressure(float(t), 0.3))
         history.feed({"t": float(t), "kind": "sample", "job": "a-0123ab", "share": None if t == 30 else 0.14})
@@ -151,7 +176,9 @@ def test_no_line_of_a_damaged_journal_stops_the_page(line: dict[str, Any]) -> No
 def test_state_of_a_program(why: str, program: ProgramView, state: str) -> None:
     assert guard_view.program_state(program) == state
     assert state in guard_view.table(view(program))
-    assert guard_view.lines(view(program))[0].startswith(f"1:02  {program.name}: {state}, ")
+    line = guard_view.lines(view(program))[0]
+    assert line.startswith(f"1:02  {program.name}: {state}, ")
+    assert line.endswith(f", {program.fault}") is (program.fault is not None)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +197,34 @@ def test_state_of_a_program(why: str, program: ProgramView, state: str) -> None:
 def test_line_of_a_lane(why: str, lane: LaneView, line: str) -> None:
     assert guard_view.lines(view(lane=lane))[1] == line
     assert guard_view.table(view(lane=lane)).splitlines()[3].startswith("a ")
+
+
+VIEWS = [
+    VIEW,
+    view(
+        ProgramView("g", False, False, None, None, None, None, False, None), LaneView("a", 2, "GPU_BLOCKED", None, None)
+    ),
+    view(ProgramView("g", True, False, 0.01, 1.0, None, None, False, None), LaneView("a", 0, None, None, "done")),
+    view(ProgramView("g", True, True, 0.5, 1.0, None, None, True, None)),
+    view(
+        ProgramView("g", True, True, 0.5, None, None, None, True, "no file"),
+        LaneView("a", 1, None, JobView(1.0, None, True, False, None, None, True, 0, None), None),
+    ),
+    view(lane=LaneView("a", 1, None, JobView(1.0, 0.0, False, True, None, 0.5, False, 2, ""), None)),
+]
+
+
+@pytest.mark.parametrize("moment", VIEWS)
+def test_every_moment_is_a_valid_line(moment: GuardView) -> None:
+    assert judge("guard-line-1", json.dumps(guard_view.document(moment))).faults == []
+
+
+def test_moments_above_show_every_state_that_the_contract_knows() -> None:
+    known = json.loads(catalogue.text("guard-line-1"))["$defs"]
+    shown = [guard_view.document(moment) for moment in VIEWS]
+
+    assert {one["programs"][0]["state"] for one in shown} == set(known["Program"]["properties"]["state"]["enum"])
+    assert {one["jobs"][0]["state"] for one in shown} == set(known["Job"]["properties"]["state"]["enum"])
 
 
 def test_document_is_json_with_null_for_what_is_unknown() -> None:

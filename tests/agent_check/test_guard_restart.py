@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from oarbank_agent_check.process_table import ProcTable, system_table
+from oarbank_sdk.contracts.judge import judge
 from tests.agent_check.guard_on_trial import Machine, ends
 from tests.agent_check.jobs_on_trial import LLMSERVE, alive, descendants
 from tests.agent_check.wait import eventually
@@ -58,7 +60,9 @@ def test_killed_guard_leaves_nothing_running_and_goes_on(machine: Machine) -> No
     assert [one.rpartition("-")[0] for one in again] == ["long"]  # and what is done is not run again
     assert "short: 1 of 1 are done already" in machine.said()
     page = (machine.folder / "page.html").read_text()
-    assert page.count("may run") == 3  # two before, one after
+    assert page.count("may run") == 1  # this run's alone
+    assert "Earlier runs are told in state/journal.ndjson." in page
+    assert "short" not in re.sub(r"<section.*</section>", "", page, flags=re.DOTALL)
 
 
 def test_ban_outlives_the_guard(machine: Machine, gpu: FakeGpu) -> None:
@@ -105,7 +109,9 @@ def test_json_lines_and_a_folder_that_is_full_of_another(machine: Machine) -> No
     done = machine.run()
 
     assert done.returncode == 0, done.stderr
+    assert [judge("guard-line-1", line).faults for line in done.stdout.splitlines()] == [[]] * done.stdout.count("\n")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {line["kind"] for line in lines} == {"state", "said", "end"}
     assert lines[0]["kind"] in ("said", "state")
     assert lines[-1] == {"kind": "end", "t": lines[-1]["t"], "exit": 0}
     state = next(line for line in lines if line["kind"] == "state")

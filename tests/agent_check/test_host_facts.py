@@ -13,6 +13,7 @@ from oarbank_agent_check.host_facts import SAMPLE_BYTES, SAMPLES, host_facts, li
 from oarbank_agent_check.jobs.host import this_host
 from oarbank_agent_check.jobs.manifest import read_manifest
 from oarbank_agent_check.jobs.module import Module
+from tests import needs
 from tests.conformkit import bundles
 
 NVRM = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC version: 12\n"
@@ -59,6 +60,7 @@ def put(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+@needs.posix("a colon in a file's name")
 def test_gpus_of_linux(tmp_path: Path) -> None:
     put(tmp_path / "proc/driver/nvidia/version", NVRM)
     put(tmp_path / "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA RTX 4000\nIRQ: 5\n")

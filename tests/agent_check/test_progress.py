@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from oarbank_agent_check.progress import CommandProgress, FileProgress, progress
+from tests import needs
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,7 @@ def test_file_without_a_number_is_a_fault(tmp_path: Path, content: str) -> None:
     assert "\n" not in (found.fault or "")
 
 
+@needs.posix("named pipes")
 def test_what_is_no_file_is_a_fault(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("gone", ".", "pipe", "a\0b"):

@@ -31,16 +31,14 @@ def trial(tmp_path: Path) -> Trial:
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [
-        (signal.SIGINT, 1, "stopped: Ctrl-C; it ended with status 75; standin/stopped"),
-        (signal.SIGTERM, 1, "stopped: SIGTERM; it "),
-        (signal.SIGHUP, 1, "stopped: SIGHUP; it "),
-        (signal.SIGKILL, -9, ""),
+        ("SIGINT", 1, "stopped: Ctrl-C; it ended with status 75; standin/stopped"),
+        ("SIGTERM", 1, "stopped: SIGTERM; it "),
+        ("SIGHUP", 1, "stopped: SIGHUP; it "),
+        ("SIGKILL", -9, ""),
     ],
-    ids=lambda value: getattr(value, "name", None),
+    ids=("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"),
 )
-def test_no_process_is_left_however_the_agent_is_ended(
-    number: signal.Signals, code: int, said: str, trial: Trial
-) -> None:
+def test_no_process_is_left_however_the_agent_is_ended(number: str, code: int, said: str, trial: Trial) -> None:
     pids = trial.folder / "pids"
     module = bundle(
         trial.folder,
@@ -51,7 +49,7 @@ def test_no_process_is_left_however_the_agent_is_ended(
         eventually(pids.exists, "a detached child")
         trial.works()
         left = {*descendants(process), int(pids.read_text().split()[1])}
-        ended = end(process, number)
+        ended = end(process, getattr(signal, number))
 
     assert len(left) >= 3  # guard, runner, child
     assert ended[0] == code

@@ -26,6 +26,7 @@ from oarbank_agent_check.outcome import Held, JobEnd, outcome
 from oarbank_agent_check.owner_command import OwnerCommand, parse
 from oarbank_agent_check.result_folder import ResultFolder
 from oarbank_agent_check.state import State
+from tests import needs
 from tests.agent_check.wait import eventually
 
 RESULT = json.dumps({"schema": "standin/result@1", "module_version": "1.2.3", "payload": {"n": 1}}).encode()
@@ -259,6 +260,7 @@ def test_phase_is_fit_for_a_terminal(written: bytes, shown: str) -> None:
         assert scratch.phase() == shown
 
 
+@needs.posix("named pipes")
 def test_control_document_is_whole_each_time_and_newer_than_the_last() -> None:
     with Scratch("oarbank-test") as scratch:
         scratch.write_first({}, {})

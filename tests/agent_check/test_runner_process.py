@@ -193,18 +193,18 @@ with RunnerProcess([sys.executable, "-I", "-c", sys.argv[2]], {"LC_ALL": "C"}, f
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_nothing_is_left_however_its_starter_is_ended(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_nothing_is_left_however_its_starter_is_ended(number: str, tmp_path: Path) -> None:
     starter = subprocess.Popen(
         [sys.executable, "-c", STARTER, str(tmp_path), FAMILY], stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         until(lambda: len(family(tmp_path)) == 3)
-        os.kill(starter.pid, number)
+        os.kill(starter.pid, getattr(signal, number))
         starter.wait(LONG_S)
         pids = family(tmp_path) if sys.platform.startswith("linux") else family(tmp_path)[:2]
         until(lambda: not [pid for pid in pids if alive(pid)])
-        if number != signal.SIGINT:  # then the starter's own last block removes it, which this small one does not have
+        if number != "SIGINT":  # then the starter's own last block removes it, which this small one does not have
             until(lambda: not (tmp_path / "scratch").exists())
     finally:
         starter.kill()

@@ -124,8 +124,24 @@ def test_json_prints_documents_alone_and_strikes_beside_them(sleeper):
     assert "strike 1 of 3" in found.stderr
 
 
-def test_the_cpu_is_measured_only_when_it_is_asked_for(sleeper):
-    found = run("watch", "--pid", sleeper, "--measure", "cpu", "--count", 2, "--interval", 0.05, "--json")
+@pytest.mark.parametrize("command", ["sample", "watch"])
+def test_the_gpu_is_measured_unless_something_else_is_asked_for(sleeper, command):
+    found = run(command, "--pid", sleeper, "--count", 2, "--interval", 0.05, "--json", reader="Steady")
+    assert [json.loads(line)["source"] for line in found.stdout.splitlines()] == ["steady"] * 2
+
+
+def test_sample_without_a_gpu_is_unknown_and_names_the_stand_in(sleeper):
+    found = run("sample", "--pid", sleeper, "--interval", 0.05, "--json", reader="Broken")
+    assert found.returncode == 3
+    assert json.loads(found.stdout)["share"] is None
+    assert found.stderr == (
+        "oarbank-agent-check: no GPU time can be read here. For a stand-in on the CPU: --measure cpu.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["sample", "watch"])
+def test_the_cpu_is_measured_only_when_it_is_asked_for(sleeper, command):
+    found = run(command, "--pid", sleeper, "--measure", "cpu", "--count", 2, "--interval", 0.05, "--json")
     assert [json.loads(line)["source"] for line in found.stdout.splitlines()] == ["cpu-threads"] * 2
 
 

@@ -33,6 +33,7 @@ TITLES = {
     "gpu-sample-1": "GpuSample",
     "agent-journal-1": "AgentJournal",
     "guard-config-1": "GuardConfig",
+    "guard-line-1": "GuardLine",
     "level-certificate-1": "LevelCertificate",
 }
 # What models do not enforce, or judge differently.

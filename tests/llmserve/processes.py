@@ -12,6 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests import needs
+
 BUNDLE = Path("packages/llmserve").absolute()
 DEADLINE_S = 60.0  # generous: only a hang reaches it
 
@@ -43,6 +47,8 @@ class Run:
         cpus: set[int] | None = None,
         runner: Path = BUNDLE / "llmserve_runner.py",
     ) -> None:
+        if sys.platform == "win32":
+            pytest.skip(f"needs Linux or macOS: {needs.RUNNERS}")
         workdir.mkdir(parents=True, exist_ok=True)
         self.workdir = workdir
         self.before = {"spec.json", "control.json"}

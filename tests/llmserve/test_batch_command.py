@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -15,6 +14,7 @@ from oarbank_llmserve.cli import main
 from oarbank_llmserve.engines import Live, Slicing, stub
 from oarbank_llmserve.ledger import key
 from oarbank_llmserve.payload import checked
+from tests import needs
 from tests.llmserve.test_cli import DEADLINE_S, cli, command, until
 
 STUB = ("--backend", "stub", "--max-tokens", "3")
@@ -57,6 +57,7 @@ def interrupted(folder: Path, done: int) -> str:
     return err
 
 
+@needs.posix("signals")
 def test_same_command_goes_on_after_ctrl_c_and_comes_to_the_same_file(folder: Path) -> None:
     assert cli(folder, "batch", *STUB, "--out", "whole.jsonl", "p.jsonl").returncode == 0
     err = interrupted(folder, 2)
@@ -70,6 +71,7 @@ def test_same_command_goes_on_after_ctrl_c_and_comes_to_the_same_file(folder: Pa
     assert (folder / "c.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
 
 
+@needs.posix("signals")
 def test_another_command_is_not_mixed_in(folder: Path) -> None:
     interrupted(folder, 1)
     before = (folder / "c.jsonl.unfinished").read_bytes()
@@ -138,6 +140,7 @@ def test_failed_prompt_is_in_the_file_and_in_the_status(folder: Path) -> None:
     assert [line["finish"] for line in lines(folder / "c.jsonl")] == ["length", "error"]
 
 
+@needs.posix("a limit of file sizes")
 def test_disk_that_fills_up_keeps_what_is_done(folder: Path) -> None:
     argv = command("batch", *STUB, "--out", "c.jsonl", "p.jsonl")
     argv[2] = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700)); " + argv[2]
@@ -173,7 +176,7 @@ def test_ctrl_c_comes_between_units_and_never_inside_one(
     ended: list[int] = []
 
     def step(engine: stub.Stub, live: list[Live], slicing: Slicing | None = None) -> list[int]:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         ended.append(sum(range(1000)))  # Python code, in which the signal would be heard
         return [0 for _ in live]
 

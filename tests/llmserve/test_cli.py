@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -23,6 +22,7 @@ from oarbank_llmserve.engines import Live, Slicing, stub
 from oarbank_llmserve.result import Spent
 from oarbank_llmserve.screen import Screen, closing, live
 from oarbank_llmserve.sink import Completion
+from tests import needs
 
 DEADLINE_S = 60.0
 
@@ -155,6 +155,7 @@ def test_output_that_takes_nothing_is_one_line_and_status_3(
     assert said.startswith(line)
 
 
+@needs.posix("a limit of file sizes")
 def test_disk_that_fills_up_leaves_whole_completions_and_their_number(folder: Path) -> None:
     """A limit on the size of files stands for the disk; SIGXFSZ is ignored by Python itself."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); "
@@ -257,6 +258,7 @@ def test_completions_are_shown_in_the_order_of_the_prompts_whatever_comes_first(
 
 
 @pytest.mark.realtime
+@needs.posix("signals")
 def test_ctrl_c_keeps_what_is_printed_and_says_so(folder: Path) -> None:
     (folder / "many.txt").write_text("a prompt\n" * 400)
     argv = command("batch", "--backend", "stub", "--max-tokens", "20", "many.txt")
@@ -306,6 +308,7 @@ def test_ctrl_c_counts_the_tokens_that_were_made_and_writes_the_last_report(
 
 
 @pytest.mark.realtime
+@needs.posix("signals")
 def test_ctrl_c_in_the_idle_ends_it(folder: Path) -> None:
     argv = command("batch", "--backend", "stub", "--duty", "0.0001", "prompts.txt")
     process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -329,8 +332,11 @@ def test_reader_that_has_seen_enough_is_no_traceback(folder: Path) -> None:
     assert "Exception ignored" not in ran.stderr
 
 
+@needs.posix("a terminal as POSIX has it")
 def test_terminal_gets_a_bar_and_clean_text(folder: Path) -> None:
     """On a pseudo terminal; the bar goes away, the completions stay."""
+    import pty  # there is none on Windows
+
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         command("batch", "--backend", "stub", "--max-tokens", "30", "prompts.txt"),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from oarbank_llmserve.doctor import Check, _start, check_backends, platform_token, report
+from tests import needs
 from tests.llmserve.processes import BUNDLE, environment
 
 
@@ -130,6 +131,7 @@ def test_document_agrees_with_the_schema() -> None:
     jsonschema.validate(report(check_backends(("stub",))), schema)
 
 
+@needs.posix("process groups")
 def test_children_end_with_whoever_ends_the_doctor() -> None:
     """They stay in its process group, which is what an agent kills."""
     child = _start("mlx")

@@ -18,6 +18,7 @@ from oarbank_llmserve.job import Job, Prompt
 from oarbank_llmserve.ledger import KEPT_BYTES, KEPT_S, Ledger, clear_old, key, parse
 from oarbank_llmserve.payload import read_payload
 from oarbank_llmserve.sink import Completion
+from tests import needs
 from tests.llmserve.processes import Run, spec
 
 PROMPTS = [{"prompt": f"prompt {n}", "id": f"id-{n}", "max_tokens": 3 + 4 * n} for n in range(6)]
@@ -142,6 +143,7 @@ def test_torn_last_line_is_cut_off_so_that_the_next_one_is_whole(path: Path) -> 
         assert len(found) == 1 + whole[:cut].count(b"\n")
 
 
+@needs.posix("a limit of file sizes")
 def test_full_disk_ends_the_ledger_and_says_so_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     import resource
 

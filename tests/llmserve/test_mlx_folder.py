@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from oarbank_llmserve.engines import BadModel
 from oarbank_llmserve.engines.mlx_folder import check_folder
+from tests import needs
 
 
 def weights(values: int = 16) -> bytes:
@@ -133,6 +134,7 @@ def test_file_is_no_folder(tmp_path: Path) -> None:
         check_folder(tmp_path / "m")
 
 
+@needs.posix("named pipes")
 def test_pipe_is_not_waited_for(folder: Path) -> None:
     (folder / "config.json").unlink()
     os.mkfifo(folder / "config.json")

@@ -26,7 +26,7 @@ from tests.llmserve.processes import BUNDLE
 
 MANIFEST = tomllib.loads((BUNDLE / "oarbank-module.toml").read_text())
 SOURCE = BUNDLE / "src/oarbank_llmserve"
-FOR_PEOPLE = {"cli.py", "screen.py"}
+FOR_PEOPLE = {"cli.py", "dispatch.py", "screen.py"}
 OF_A_BACKEND = {"llama_cpp", "mlx", "mlx_lm", "numpy"}  # imported where they are used, on machines that have them
 
 

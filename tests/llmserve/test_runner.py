@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from oarbank_sdk.canonical import sha256
+from tests import needs
 from tests.llmserve.processes import BUNDLE, Run, environment, spec
 
 GOLDEN = json.loads((BUNDLE / "goldens/selftest.json").read_text())
@@ -279,6 +280,7 @@ def test_wrong_arguments_are_wrong_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "status"), [("run", 0), ("doctor", -signal.SIGTERM)])
+@needs.posix("signals")
 def test_sigterm_during_the_imports_kills_a_doctor_and_no_runner(tmp_path: Path, command: str, status: int) -> None:
     """Packages beside the runner come first, so a stand-in for ours can send the signal at the worst moment."""
     shutil.copy(BUNDLE / "llmserve_runner.py", tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 import pytest
 
@@ -11,5 +12,7 @@ from tests.sdk.agent import Agent
 
 @pytest.fixture
 def agent(tmp_path):
+    if sys.platform == "win32":
+        pytest.skip("needs Linux or macOS: nudges are signals")
     yield Agent(tmp_path)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)

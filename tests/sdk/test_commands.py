@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import oarbank_sdk
-from oarbank_sdk import cli
+from oarbank_sdk import cli, dispatch
 from oarbank_sdk.contracts import catalogue
+from tests import needs
 
 INTEROP = Path(__file__).parents[1] / "contracts" / "interop"
 KINDS = {"control": "runner-control-1", "failure": "runner-failure-1", "conformance": "conformance-1"}
@@ -82,7 +83,7 @@ def test_schema_prints_what_lies_in_the_package(capsys):
 
 
 def test_a_command_of_a_package_that_is_not_installed_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "entry_points", lambda **_: [])
+    monkeypatch.setattr(dispatch, "entry_points", lambda **_: [])
     code, _, err = run(capsys, "conform", "x")
     assert code == 2
     assert "pip install oarbank-conformkit" in err
@@ -138,6 +139,7 @@ def test_a_new_runner_conforms_as_written(runner):
 
 
 @pytest.mark.realtime
+@needs.posix()
 def test_a_new_runner_without_its_unit_fails_the_duty_rules_and_no_other(runner):
     code = (runner / "runner.py").read_text()
     assert code.count("with duty.unit():") == 1

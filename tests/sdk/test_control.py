@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from oarbank_sdk.control import Control, Stopped
+from tests import needs
+
+pytestmark = needs.posix("nudges are signals; test_control_windows.py is about the other kind")
 
 INTEROP = Path(__file__).parents[1] / "contracts" / "interop"
 

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from oarbank_sdk.control import Control, replace_text
+from tests import needs
 from tests.sdk.agent import Agent
 
 
@@ -85,6 +86,7 @@ except Stopped:
 
 
 @pytest.mark.realtime
+@needs.posix("signals")
 def test_another_process_follows_pause_resume_stop(tmp_path):
     agent = Agent(tmp_path)
     agent.write({"seq": 0})
@@ -112,6 +114,7 @@ def test_another_process_follows_pause_resume_stop(tmp_path):
     assert json.loads((tmp_path / "failure.json").read_text())["fault"] == "transient"
 
 
+@needs.posix("signals")
 def test_an_early_nudge_does_not_kill_a_runner_that_was_started_as_agents_do(tmp_path):
     (tmp_path / "control.json").write_text('{"seq": 0}')
     once = RUNNER.replace("while True", "while ctl.seq < 0")
@@ -125,6 +128,7 @@ def test_an_early_nudge_does_not_kill_a_runner_that_was_started_as_agents_do(tmp
     assert done.returncode == 0
 
 
+@needs.posix("signals")
 def test_a_late_nudge_does_not_kill_a_finished_runner(tmp_path):
     code = (
         "import atexit, os, signal\n"

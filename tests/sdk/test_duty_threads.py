@@ -11,6 +11,7 @@ import pytest
 
 from oarbank_sdk import control, duty
 from oarbank_sdk.duty import Duty
+from tests import needs
 
 pytestmark = pytest.mark.realtime
 
@@ -77,6 +78,7 @@ def test_close_ends_a_wait_with_stopped_of_both_modules(kind):
     assert len(caught) == 3
 
 
+@needs.posix("nudges are signals")
 def test_close_ends_the_wait_of_a_runner_with_a_control_document(tmp_path):
     (tmp_path / "control.json").write_text('{"seq": 0, "gpu_duty": 0}')
     governor = Duty(control.Control(tmp_path))
@@ -135,6 +137,7 @@ def test_threads_take_turns_in_the_order_they_asked():
     assert order == [0, 1, 2, 3, 4]
 
 
+@needs.posix("fork")
 def test_a_forked_child_starts_without_debt_and_without_anybodys_turn(tmp_path):
     events = tmp_path / "events.ndjson"
     governor = Duty(None, events)
@@ -178,6 +181,7 @@ def test_lines_stay_whole_beside_other_writers(tmp_path):
     assert sum(line["kind"] == "metric" for line in lines) == 300
 
 
+@needs.linux("a device that is always full")
 def test_a_full_disk_tears_one_line_and_the_next_is_whole(tmp_path, monkeypatch, capfd):
     governor = Duty(None, "/dev/full")
     governor._write({"t": 1.0})

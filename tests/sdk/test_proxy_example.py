@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from oarbank_sdk.control import replace_text
+from tests import needs
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rate_limited_proxy.py"
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, needs.posix("nudges are signals")]
 
 
 DAEMON = """

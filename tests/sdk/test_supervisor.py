@@ -14,8 +14,9 @@ import pytest
 
 from oarbank_sdk.control import replace_text
 from oarbank_sdk.supervisor import Supervisor
+from tests import needs
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, needs.posix("nudges are signals")]
 
 CHILD = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); "
@@ -149,6 +150,7 @@ def test_the_process_gets_no_document(start):
     assert start(child).end() == (0, "[]\n", "")
 
 
+@needs.linux("/proc")
 def test_nothing_is_left_behind_when_the_supervisor_is_interrupted(start):
     workload = start()
     assert workload.line() == "up"
@@ -162,6 +164,7 @@ def test_nothing_is_left_behind_when_the_supervisor_is_interrupted(start):
     raise AssertionError("the process outlived its supervisor")
 
 
+@needs.linux("/proc")
 def test_a_second_interrupt_leaves_nothing_behind(start):
     workload = start(DEAF, grace_s=60)
     assert workload.line() == "up"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import oarbank_sdk
+from tests import needs
 
 SOURCE = Path(oarbank_sdk.__file__).parent
 FILES = ("control.py", "duty.py")
@@ -54,6 +55,7 @@ def test_it_imports_the_standard_library_alone(name):
 
 
 @pytest.mark.realtime
+@needs.posix("signals")
 def test_the_brief_s_example_runs_from_two_copied_files(tmp_path):
     for name in FILES:
         shutil.copy(SOURCE / name, tmp_path)

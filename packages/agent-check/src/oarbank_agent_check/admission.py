@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from oarbank_agent_check.budget import Beside
-from oarbank_agent_check.inputs import GpuJobs, Job
+from oarbank_agent_check.inputs import GpuJobs, Job, Protected
 
 BLOCKED = "GPU_BLOCKED"
 """The reason's first word for work that waits for the GPU."""
 
 GPU_JOBS: tuple[GpuJobs, ...] = ("never", "when_no_gpu_protected", "certified", "always")
 """The owner's rules, strictest first: where several say one, the first of these holds (`strictest`)."""
+
+LEARNING_S = 25.0
+"""About so long a program's own speed takes to learn: 20 s of its counter, the settling before, a sample behind."""
 
 Terms = Literal["free", "duty", "wait", "banned"]
 
@@ -62,7 +65,19 @@ def standing(job: Job, rule: GpuJobs, beside: Sequence[Beside], banned: Collecti
         return Standing("wait", f"{BLOCKED}: only jobs with cooperative_throttle may run beside a protected program")
     if job.module in banned:
         return Standing("banned", f"{BLOCKED}: module {job.module} is banned, it took more than its duty")
-    if any(program.left(job.module) is None for program in beside):
-        why = "none was certified, or its own speed is being learnt"
-        return Standing("wait", f"{BLOCKED}: no level holds for module {job.module} beside a program: {why}")
-    return AT_A_DUTY
+    without = next((program for program in beside if program.left(job.module) is None), None)
+    return AT_A_DUTY if without is None else Standing("wait", f"{BLOCKED}: {_no_level(job.module, without.told)}")
+
+
+def _no_level(module: str, program: Protected) -> str:
+    """Say why no level counts for a module beside a program, and how long that takes or what to do."""
+    name = program.program or "the protected program"
+    if program.speed == "learning":
+        return f"{name}'s own speed is being learnt, which takes about {LEARNING_S:.0f} s while its counter moves"
+    if program.speed == "unknown":
+        return f"{name}'s own speed cannot be learnt, its counter says nothing. Look at its progress file or command."
+    if program.level is None and not program.levels:
+        return f"no level is given beside {name}. Certify one with `oarbank-agent-check sweep`, or give a number."
+    return (
+        f"no level is given for module {module} beside {name}, only for others. Certify one for it, or give a number."
+    )

@@ -52,8 +52,11 @@ li p{margin:0;overflow-wrap:anywhere}li .soft{font-size:.88rem}
 """
 
 
-def page(view: GuardView, history: History, when: When, *, now: str, over: bool) -> str:
-    """Return the page; `when` says a moment of the history as the time of day. While not `over` it reloads itself."""
+def page(view: GuardView, history: History, when: When, *, now: str, over: bool, earlier: str | None = None) -> str:
+    """Return the page; `when` says a moment of the history as the time of day. While not `over` it reloads itself.
+
+    `earlier` is where runs before this one are told, if there were any.
+    """
     last = history.last if history.last is not None else 0.0
     first = max(last - SHOWN_S, history.first if history.first is not None else last)
     span = guard_chart.Span(first, max(last, first + 1.0))
@@ -71,7 +74,7 @@ def page(view: GuardView, history: History, when: When, *, now: str, over: bool)
         *(_lane(one, history.jobs.get(one.name), span, times) for one in view.lanes),
         '<div class="card"><h2>What was decided, and why</h2><ol>',
         *_decisions(history.decisions, when),
-        "</ol></div></main></body></html>",
+        f"</ol>{_before(earlier)}</div></main></body></html>",
     ]
     return "\n".join(parts) + "\n"
 
@@ -147,6 +150,10 @@ def _decisions(decisions: list[Decision], when: When) -> Iterator[str]:
     for one in reversed(decisions[-MOST_DECISIONS:]):
         why = f'<p class="soft">{escape(one.why)}</p>' if one.why else ""
         yield f"<li><time>{when(one.t)}</time><div><p><b>{escape(one.who)}</b> {escape(one.what)}</p>{why}</div></li>"
+
+
+def _before(earlier: str | None) -> str:
+    return "" if earlier is None else f'<p class="soft">Earlier runs are told in {escape(earlier)}.</p>'
 
 
 def _share(share: float | None) -> str:

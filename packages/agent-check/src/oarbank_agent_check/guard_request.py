@@ -96,9 +96,9 @@ def run_guard(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scr
     levels = [certificates.levels(f"/protect/{i}", program) for i, program in enumerate(config.protect)]
     journal, journal_path = open_journal(arguments.journal, state, stack)
     story = Story(journal, screen, html=arguments.html, as_json=arguments.json)
-    story.remember(journal_path)
+    earlier = _earlier(journal_path)
     law = Law(state, story.write, arguments.time_factor)
-    story.wall = law.clock.wall
+    story.begin(law.clock, earlier)
     ground = Ground(law, host, results, arguments.measure, gpu.readers, story.say)
     lanes = []
     for entry, jobs in zip(config.jobs, plans, strict=True):
@@ -130,6 +130,14 @@ def run_guard(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scr
         story.close()
     story.end(code)
     return code
+
+
+def _earlier(journal: Path | None) -> str | None:
+    """Say which file tells of runs before this one; None where none does."""
+    try:
+        return None if journal is None or journal.stat().st_size == 0 else str(journal)
+    except OSError:
+        return None
 
 
 def _places(arguments: argparse.Namespace) -> None:

@@ -7,33 +7,30 @@ a journal that cannot be written ends the guard, as the law wants it.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from oarbank_agent_check import guard_page, guard_view
+from oarbank_agent_check.agent_clock import AgentClock
 from oarbank_agent_check.check import SAMPLE_S
 from oarbank_agent_check.commands.words import write_lines
 from oarbank_agent_check.guard_view import GuardView
 from oarbank_agent_check.history import History
 from oarbank_agent_check.law import Journal
 from oarbank_agent_check.screen import Screen
-from oarbank_sdk import strictjson
 from oarbank_sdk.control import replace_text
 
 PAGE_S = 3.0
 """Seconds between two writings of the page."""
 
-REMEMBERED = 1 << 20
-"""Bytes of an older journal that the page goes on from."""
-
 
 class Story:
-    """One guard's; `wall` turns a moment of the agent's clock into Unix seconds."""
+    """One guard's, from `begin` on: what other runs did is in their journal, and on no page."""
 
     def __init__(self, journal: Journal, screen: Screen, *, html: str | None, as_json: bool) -> None:
-        self.wall: Callable[[float], float] = float
+        self._wall: Callable[[float], float] = float
+        self._earlier: str | None = None
         self._journal = journal
         self._screen = screen
         self._html = None if html is None else Path(html)
@@ -44,24 +41,10 @@ class Story:
         self._json_at = 0.0
         self._page_fault: str | None = None
 
-    def remember(self, journal: Path | None) -> None:
-        """Go on from what an older journal tells; what cannot be read of it is passed over."""
-        if journal is None or self._html is None:
-            return
-        try:
-            with open(journal, "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - REMEMBERED, 0))
-                lines = file.read().split(b"\n")
-        except OSError:
-            return
-        for line in lines:
-            try:
-                value = strictjson.loads(line)
-            except strictjson.StrictJSONError:
-                continue
-            if isinstance(value, dict):
-                self._history.feed(value)
+    def begin(self, clock: AgentClock, earlier: str | None) -> None:
+        """Let the page's time begin; `earlier` is the journal in which runs before this one are told."""
+        now = clock.now()
+        self._wall, self._earlier, self._history = clock.wall, earlier, History(first=now, last=now)
 
     def write(self, lines: Sequence[str]) -> None:
         """Take lines of the journal."""
@@ -101,7 +84,12 @@ class Story:
         if self._view is None:
             return
         page = guard_page.page(
-            self._view, self._history, lambda t: _time(self.wall(t)), now=_time(self._view.t), over=over
+            self._view,
+            self._history,
+            lambda t: _time(self._wall(t)),
+            now=_time(self._view.t),
+            over=over,
+            earlier=self._earlier,
         )
         try:
             replace_text(self._html, page)

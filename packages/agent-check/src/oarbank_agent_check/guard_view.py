@@ -92,6 +92,7 @@ def lines(view: GuardView) -> list[str]:
     at = clock(view.running_s)
     found = [
         f"{at}  {one.name}: {program_state(one)}, GPU {_share(one.share)}, pressure {_two(one.pressure)}"
+        + (f", {one.fault}" if one.fault else "")
         for one in view.programs
     ]
     for one in view.lanes:
@@ -142,7 +143,7 @@ def _lane_document(view: LaneView) -> dict[str, Any]:
         "held": None if job is None or job.unread else job.measured,
         "reported": None if job is None else job.reported,
         "strikes": 0 if job is None else job.strikes,
-        "phase": None if job is None else job.phase,
+        "phase": None if job is None else job.phase or None,
         "outcome": view.outcome,
     }
 

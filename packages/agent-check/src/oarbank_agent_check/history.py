@@ -1,7 +1,7 @@
 """What happened over time, for a person: duties asked and held, pressures, and every decision with its reason.
 
-Fed with the lines of an `agent-journal-1`, live or from a file, and with nothing else; so a restart shows what came
-before it. Memory is bounded: old points are thinned, old decisions dropped. Pure.
+Fed with the lines of an `agent-journal-1`, live or from a file, and with nothing else. Memory is bounded: old
+points are thinned, old decisions dropped. Pure.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ MOST_DECISIONS = 300
 GAP_S = 30.0
 """Longer between two points than this, and nothing is drawn between them."""
 
+_WITHOUT_LEVEL = {
+    "learning": "its own speed is being learnt",
+    "unknown": "its own speed cannot be learnt, its counter says nothing",
+}
 _ATTEMPT = re.compile(r"-[0-9a-f]{6}$")
 _PART = re.compile(r"\.[0-9]+$")
 
@@ -64,6 +68,7 @@ class History:
     programs: dict[str, ProgramHistory] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     first: float | None = None
+    """Where time begins. A line may still tell of a moment before: what fell due while nobody was there."""
     last: float | None = None
 
     def feed(self, line: Mapping[str, Any]) -> None:
@@ -72,7 +77,7 @@ class History:
         if not isinstance(t, (int, float)) or not isinstance(kind, str):
             return
         self.first = t if self.first is None else self.first
-        self.last = t
+        self.last = t if self.last is None else max(self.last, t)
         program = line.get("program")
         if kind in ("protected", "pressure"):
             self._program(kind, t, program if isinstance(program, str) else "the program", line)
@@ -101,7 +106,7 @@ class History:
         if of.level is not None:
             self._decide(t, name, f"jobs may have {of.level:.3f} beside it", "its level")
         else:
-            why = "it has no level, or its own speed is being learnt"
+            why = _WITHOUT_LEVEL.get(str(line.get("speed")), "it has no level")
             self._decide(t, name, "nothing that needs a duty may run beside it", why)
 
     def _job(self, kind: str, t: float, job: str, line: Mapping[str, Any]) -> None:

@@ -12,6 +12,9 @@ from typing import Literal
 FARTHEST_S = 1e12
 """A clock reads at most so much, either way; far beyond it a double no longer tells one minute from the next."""
 
+Speed = Literal["learning", "unknown"]
+"""Why a program's level does not count yet: its own speed is being learnt, or its counter says nothing."""
+
 GpuUse = Literal["none", "shared", "exclusive"]
 GpuJobs = Literal["never", "when_no_gpu_protected", "certified", "always"]
 
@@ -48,6 +51,8 @@ class Protected:
     levels: Mapping[str, float] = field(default_factory=dict)
     """Levels by module, where they differ."""
     program: str | None = None
+    speed: Speed | None = None
+    """Why its level is kept back; null: it is told here, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ ACTIONS: Mapping[str, type[Action]] = {
     "admit": orders.Admit,
     "hold": orders.Hold,
 }
-_LEFT_OUT = frozenset({"levels", "baseline", "low", "high", "program"})
+_LEFT_OUT = frozenset({"levels", "baseline", "low", "high", "program", "speed"})
 _KINDS = {kind: name for name, kind in [*INPUTS.items(), *ACTIONS.items()]}
 
 
@@ -149,6 +149,7 @@ _FIELDS: Mapping[str, _Field] = {
     "pausable": _TRUTH,
     "active": _TRUTH,
     "baseline": _TRUTH,
+    "speed": _Field("learning, unknown, or null", lambda value: value in (None, "learning", "unknown")),
     "gpu_use": _Field("none, shared or exclusive", lambda value: value in ("none", "shared", "exclusive")),
     "gpu_jobs": _Field(f"one of {', '.join(GPU_JOBS)}", lambda value: value in GPU_JOBS),
     "level": _Field("a number, 0 to 1, or null", _part),

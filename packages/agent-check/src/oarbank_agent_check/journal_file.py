@@ -12,6 +12,8 @@ from types import TracebackType
 
 from oarbank_agent_check.jobs.faults import HostFault, UsageError
 
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # Windows would turn line feeds into two bytes
+
 
 class JournalFile:
     """An open journal; called with lines it appends them. Raises `UsageError` for a file that cannot be opened."""
@@ -19,7 +21,7 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o644)
         except (OSError, ValueError) as exc:
             why = getattr(exc, "strerror", None) or exc
             raise UsageError(f"--journal {path}: must be a file to append to; {why}. Give another.") from None

@@ -12,6 +12,7 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from typing import IO
 
@@ -78,8 +79,11 @@ class OwnerCommand:
         """End the command and its children; again: nothing."""
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if sys.platform == "win32":  # a process has no group to end there
+                process.kill()
+            else:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         output, self._output = self._output, None
         if output is not None:

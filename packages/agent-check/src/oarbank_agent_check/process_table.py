@@ -61,7 +61,7 @@ class ProcTable:
     def __init__(self) -> None:
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
         # Read once: the wall clock may be set later, and a process must keep its identity.
-        self._boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._boot_s = time.time() - _since_boot_s()
         try:
             self._load = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -153,6 +153,10 @@ def _children_of_all(processes: Iterable[psutil.Process]) -> dict[int, list[int]
     for process in processes:
         children.setdefault(process.info["ppid"], []).append(process.pid)  # type: ignore[attr-defined]
     return children
+
+
+def _since_boot_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 def _read(path: str) -> bytes | None:

@@ -16,7 +16,7 @@ from oarbank_agent_check.gpu_meter import GpuMeter
 from oarbank_agent_check.gpu_readings import GpuReader
 from oarbank_agent_check.guard_config import Protect
 from oarbank_agent_check.guard_view import ProgramView
-from oarbank_agent_check.inputs import Input, Protected
+from oarbank_agent_check.inputs import Input, Protected, Speed
 from oarbank_agent_check.inputs import Pressure as PressureTold
 from oarbank_agent_check.owner_command import OwnerCommand
 from oarbank_agent_check.presence import Presence
@@ -61,7 +61,8 @@ class ProtectedProgram:
         self._source: Source | None = None
         self._share: float | None = None
         self._row: Row | None = None
-        self._told: tuple[bool, bool] = (False, False)  # active, with its level
+        # active, with its level, and why without
+        self._told: tuple[bool, bool, Speed | None] = (False, False, None)
         self._told_at = 0.0
 
     # ---- what the agent asks --------------------------------------------------------------------------------
@@ -74,6 +75,7 @@ class ProtectedProgram:
         self._presence = self._presence.looked(t, there)
         if was != there:
             self._pressure.restart(t)
+            self._row = None
         if not there:
             self._stop()
         elif self._tree is None and pids:
@@ -104,10 +106,10 @@ class ProtectedProgram:
         else:
             self._share = None
             self._presence = self._presence.sampled(t, None)
-        told = self._standing(t, sampled=True)
         self._row = self._pressure.row(t) if self._has_progress and self._presence.there else None
+        told = self._standing(t, sampled=True)
         known = self._pressure.baseline is not None or not self._learns  # else it is about to be learnt
-        if self._row is not None and known and self._told == (True, True):
+        if self._row is not None and known and self._told == (True, True, None):
             told.append(PressureTold(t, self._row.value, self.name))
         return told
 
@@ -122,7 +124,7 @@ class ProtectedProgram:
             rate=self._pressure.rate,
             baseline=self._pressure.baseline,
             pressure=None if row is None else row.value,
-            learning=self._told == (True, False),
+            learning=self._told[:2] == (True, False),
             fault=None if row is None else row.why,
         )
 
@@ -139,19 +141,24 @@ class ProtectedProgram:
 
         Where work of ours runs when it comes, that gets its duty first, and is held for learning from the next sample.
         """
-        was_active, had_level = self._told
+        was_active, had_level, _ = self._told
         active = self._presence.active
         level = not self._learns or self._pressure.baseline is not None
         if not level:
             fresh = sampled and t - self._told_at >= SAMPLE_S / 2
             level = self._pressure.working if not was_active else had_level and not fresh
-        wanted = (active, active and level)
+        speed = self._speed() if active and not level else None
+        wanted = (active, active and level, speed)
         if wanted == self._told:
             return []
         self._told, self._told_at = wanted, t
         if not level or not active:
-            return [Protected(t, active, program=self.name)]
+            return [Protected(t, active, program=self.name, speed=speed)]
         return [Protected(t, True, self._level, self._levels, self.name)]
+
+    def _speed(self) -> Speed:
+        """Why its own speed is not known yet."""
+        return "learning" if self._row is None or self._row.why is None else "unknown"
 
     def _measured_from(self, t: float, pid: int) -> None:
         try:

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from oarbank_llmserve.job import BACKENDS, DEFAULT_TOKENS, MAX_TOKENS
-from oarbank_llmserve.oneline import OneLineParser
+from oarbank_sdk.oneline import OneLineParser
 
 ABOUT = "Complete each line of a file with a local language model, in the share of the GPU's time that you give it."
 STATUSES = (

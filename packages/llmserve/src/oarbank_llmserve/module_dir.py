@@ -23,10 +23,12 @@ LOCKED = ("pyproject.toml", "uv.lock")  # what a locked environment is made of
 # What only people's commands and schema checks need: rich, jsonschema and pydantic are on no node.
 LEFT_BEHIND = {
     "oarbank_llmserve": {
-        "appetite.py", "arguments.py", "batch_command.py", "bundle", "cli.py", "gguf.py", "inventory.py",
-        "module_dir.py", "outfile.py", "prompts_text.py", "screen.py", "usage.py",
+        "appetite.py", "arguments.py", "batch_command.py", "bundle", "cli.py", "dispatch.py", "gguf.py",
+        "inventory.py", "module_dir.py", "outfile.py", "prompts_text.py", "screen.py", "usage.py",
     },
-    "oarbank_sdk": {"cli.py", "commands", "contracts", "outputs.py", "schemas", "templates", "whole_file.py"},
+    "oarbank_sdk": {
+        "cli.py", "commands", "contracts", "dispatch.py", "outputs.py", "schemas", "templates", "whole_file.py",
+    },
 }  # fmt: skip
 _PLAIN = 'runtime = { kind = "python" } '
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 EVERY_S = 1.0
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn line feeds into two bytes
 
 
 class ProgressEvents:
@@ -52,7 +53,7 @@ class ProgressEvents:
 
     def _append(self, line: str) -> None:
         try:
-            descriptor = os.open(self._path or "", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(self._path or "", os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o644)
             try:
                 os.write(descriptor, line.encode())
             finally:

@@ -25,7 +25,6 @@ from oarbank_llmserve.ledger import Ledger
 from oarbank_llmserve.limits import bounded, granted_threads
 from oarbank_llmserve.model_digest import model_digest
 from oarbank_llmserve.models import find_model
-from oarbank_llmserve.oneline import OneLineParser
 from oarbank_llmserve.payload import read_spec
 from oarbank_llmserve.progress import ProgressEvents
 from oarbank_llmserve.result import COMPLETIONS, Spent, envelope, payload
@@ -34,6 +33,7 @@ from oarbank_llmserve.units import Units
 from oarbank_sdk import strictjson
 from oarbank_sdk.control import Control, Stopped, replace_text
 from oarbank_sdk.duty import Duty
+from oarbank_sdk.oneline import OneLineParser
 
 
 class Refused(Exception):

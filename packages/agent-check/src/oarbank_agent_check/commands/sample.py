@@ -29,19 +29,21 @@ EXIT_CODES = (
     " process ended before all samples were taken."
 )
 
+NO_GPU = "no GPU time can be read here. For a stand-in on the CPU: --measure cpu."
+
 
 def add(commands: Commands) -> None:
     """Add the command's words."""
     sample = commands.add_parser(
         "sample",
         help="measure a process, and with --children all of its descendants",
-        description="Measure a process: its GPU time by every source of this system, or, standing in for that, the CPU"
-        " time of the busiest thread in each tick of at most 5 ms.",
+        description="Measure a process: its GPU time by every source of this system or, with --measure cpu, a stand-in"
+        " for it: the CPU time of the busiest thread in each tick of at most 5 ms.",
         epilog=EXIT_CODES,
     )
     sample.add_argument("--pid", type=pid, required=True, metavar="N", help="the process")
     sample.add_argument("--children", action="store_true", help="its descendants belong to it too")
-    sample.add_argument("--measure", choices=("cpu", "gpu"), default="cpu", help="what to read (default cpu)")
+    sample.add_argument("--measure", choices=("gpu", "cpu"), default="gpu", help="what is measured (default gpu)")
     sample.add_argument("--count", type=count, default=1, metavar="K", help="samples; 0: until it ends (default 1)")
     sample.add_argument("--interval", type=interval, default=2.0, metavar="S", help="seconds a sample (default 2.0)")
     sample.add_argument("--json", action="store_true", help="one gpu-sample-1 document a line")
@@ -51,6 +53,7 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the samples and give the exit code."""
     tree = ProcessTree(arguments.pid, children=arguments.children)
+    source = _source(tree, arguments.measure)
     unread = 0
 
     def hand_over(sample: Sample) -> None:
@@ -60,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         ending, taken = take_samples(
-            _source(tree, arguments.measure),
+            source,
             lambda: bool(tree.pids()),
             interval_s=arguments.interval,
             count=arguments.count,
@@ -72,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         asked = f" of {arguments.count}" if arguments.count else ""
         noun = "sample" if (arguments.count or taken) == 1 else "samples"
         print(f"oarbank-agent-check: pid {arguments.pid}: ended after {taken}{asked} {noun}", file=sys.stderr)
+    if isinstance(source, GpuMeter) and source.hindrance() is not None:
+        print(f"oarbank-agent-check: {NO_GPU}", file=sys.stderr)
     return exit_code(ending, asked=arguments.count, unread=unread)
 
 

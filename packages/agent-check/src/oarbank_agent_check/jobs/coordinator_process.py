@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import select
+import sys
 import time
 from collections import deque
 from collections.abc import Generator, Mapping
@@ -45,6 +46,8 @@ class Pipes:
     """Two named pipes in a directory, open on this side from the start so that neither side blocks the other."""
 
     def __init__(self, folder: Path) -> None:
+        if sys.platform == "win32":
+            raise HostFault("start: a coordinator is started on Linux or macOS; found Windows. Use another machine.")
         self.inward, self.outward = folder / "stdin", folder / "stdout"
         try:
             os.mkfifo(self.inward)

@@ -33,6 +33,9 @@ PHASE_SHOWN = 40
 
 PHASE_LIMIT = 4096
 
+READ_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+"""Windows has the last alone."""
+
 
 class Scratch:
     """The directories of one run; a context manager that removes them."""
@@ -146,7 +149,7 @@ def read_file(path: Path, *, limit: int = RESULT_LIMIT) -> bytes | None:
 def _read_from(path: Path, offset: int, limit: int = RESULT_LIMIT) -> bytes | None:
     try:
         # Not blocking, and regular files alone: a runner may have put a pipe there, and nobody writes into it.
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = os.open(path, READ_FLAGS)
     except OSError:
         return None
     with open(number, "rb") as file:

@@ -311,7 +311,7 @@ def _number(device: int) -> str:
 
 
 def _content(path: str) -> bytes:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))  # asked on every system what hinders it
     try:
         parts = []
         while (size := sum(map(len, parts))) < MOST_BYTES and (part := os.read(file, MOST_BYTES - size)):

@@ -14,6 +14,7 @@ from typing import Any
 from oarbank_sdk.contracts import catalogue
 from oarbank_sdk.contracts.certificate_rules import certificate_faults
 from oarbank_sdk.contracts.faults import Fault, found, nearest, pointer
+from oarbank_sdk.contracts.guard_line_rules import guard_line_faults
 from oarbank_sdk.contracts.guard_rules import guard_faults
 from oarbank_sdk.contracts.journal_rules import journal_faults
 from oarbank_sdk.contracts.manifest_rules import manifest_faults, manifest_warnings
@@ -151,6 +152,7 @@ _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "gpu-sample-1": _sample,
     "agent-journal-1": journal_faults,
     "guard-config-1": guard_faults,
+    "guard-line-1": guard_line_faults,
     "level-certificate-1": certificate_faults,
 }
 _WARNINGS: dict[str, Callable[[Any], Iterator[Fault]]] = {

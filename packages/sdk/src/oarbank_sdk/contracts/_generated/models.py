@@ -69,6 +69,8 @@ class AgentJournal(Document):
     """Of protected: levels by module, 0 to 1, where they differ from level."""
     program: Annotated[StrictStr | None, Field(min_length=1)] = None
     """Of protected and pressure: which program, at least one character; null: the only one."""
+    speed: Literal['learning', 'unknown'] | None = None
+    """Of protected without a level: why it is kept back; learning (the program's own speed is being learnt), unknown (its counter says nothing); null: there is none."""
     value: StrictFloat | None = None
     """Of pressure: how much the program slowed, over its owner's target, so 1 is the target; null: unreadable."""
     share: Annotated[StrictFloat | None, Field(ge=0.0)] = None
@@ -519,6 +521,58 @@ class GuardWorkload(Document):
     """How it uses the GPU."""
     stop_grace_s: Annotated[StrictFloat, Field(ge=1.0, le=600.0)] = 20
     """Seconds that it may take to end, 1 to 600."""
+
+
+class GuardLineProgram(Document):
+    """How a protected program stands."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    name: Annotated[StrictStr, Field(min_length=1)]
+    """Its name in the configuration, at least one character."""
+    state: Literal['not running', 'quiet', 'learning its speed', 'its speed is unknown', 'uses the GPU']
+    """not running; quiet (it runs and does not use what is measured); learning its speed (it uses it, and its level does not count yet); its speed is unknown (the same, and its counter says nothing); uses the GPU."""
+    active: StrictBool
+    """It counts as using the GPU."""
+    share: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """The share of time that it keeps the device busy, newest sample, 0 or more; null: not known."""
+    rate: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Counts a second now, 0 or more; null: not known."""
+    baseline: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Counts a second while nothing of ours runs, 0 or more; null: not learnt yet."""
+    pressure: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """How much it slowed, over its owner's target, so 1 is the target; 0 or more; null: not known."""
+    fault: Annotated[StrictStr | None, Field(min_length=1)]
+    """Why its counter says nothing, at least one character, for people; null: it says something, or there is none."""
+
+
+class GuardLineJob(Document):
+    """How an entry for jobs, or for a workload, stands."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    name: Annotated[StrictStr, Field(min_length=1)]
+    """The entry's name in the configuration, at least one character."""
+    state: Literal['waits', 'runs', 'paused', 'stopping', 'ended']
+    """waits (nothing of it runs yet), runs, paused, stopping, ended (nothing is left of it)."""
+    left: Annotated[StrictInt, Field(ge=0)]
+    """Jobs that are not done, the one that runs included, 0 or more."""
+    waits: Annotated[StrictStr | None, Field(min_length=1)]
+    """Why it waits, at least one character, for people; null: it does not, or nobody has said."""
+    asked: Annotated[StrictFloat | None, Field(ge=0.0, le=1.0)]
+    """The duty in force, 0 to 1; null: no limit, or nothing runs."""
+    held: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """The share of time that it kept the device busy, newest sample, 0 or more; null: not known."""
+    reported: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """The same by its own word, which decides nothing, 0 or more; null: it said none."""
+    strikes: Annotated[StrictInt, Field(ge=0)]
+    """Strikes that count against it, 0 or more."""
+    phase: Annotated[StrictStr | None, Field(min_length=1)]
+    """What its runner does, by its own word, at least one character; null: it said none."""
+    outcome: Annotated[StrictStr | None, Field(min_length=1)]
+    """What came of the last of its jobs that ended, at least one character, for people; null: none has."""
 
 
 class MeasuredHow(Document):
@@ -1298,6 +1352,30 @@ class GuardProtect(Document):
     """Levels by module id or name of a workload, where they differ from level."""
 
 
+class GuardLine(Document):
+    """One line of `oarbank-agent-check guard --json`: how the machine stands, something that is said to a person, or the end. Which fields a line must have depends on its kind."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    kind: Literal['state', 'said', 'end']
+    """state (how everything stands, about every 2 s), said (a line for people, as it is said), end (the last line; a guard that was killed or could not go on writes none)."""
+    t: Annotated[StrictFloat, Field(ge=0.0)]
+    """Moment in Unix seconds, 0 or more."""
+    gpu_jobs: Literal['never', 'when_no_gpu_protected', 'certified', 'always'] | None = (
+        None
+    )
+    """Of a state: the owner's rule for GPU work."""
+    programs: list[GuardLineProgram] | None = None
+    """Of a state: the protected programs, each of the configuration once, in its order."""
+    jobs: list[GuardLineJob] | None = None
+    """Of a state: the entries for jobs and then for workloads, each of the configuration once, in its order."""
+    text: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Of something said: one line for people, at least one character; its words may change any time."""
+    exit: Annotated[StrictInt | None, Field(ge=0, le=3)] = None
+    """Of the end: the exit code; 0 every job has its result, 1 one has not, 3 could not tell."""
+
+
 class CertifiedModule(Document):
     """Whose work was measured; the certificate is void for any other."""
 
@@ -1448,7 +1526,7 @@ class LevelCertificate(Document):
 AnyContract = TypeAliasType(
     "AnyContract",
     Annotated[
-        AgentJournal | Conformance | ConformanceReport | GpuDutyEvent | GpuSample | GuardConfig | LevelCertificate | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
+        AgentJournal | Conformance | ConformanceReport | GpuDutyEvent | GpuSample | GuardConfig | GuardLine | LevelCertificate | ModuleManifest | ResultEnvelope | RunnerControl | RunnerDoctor | RunnerEvent | RunnerFailure | SpecEnvelope,
         Field(title='AnyContract'),
     ],
 )
