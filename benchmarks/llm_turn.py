@@ -140,7 +140,7 @@ def llamacpp_batched(turn: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     model = library.load_model(Path(turn["model"]), engines.Options(Path(turn["model"])))
     vocab, slots = lib.llama_model_get_vocab(model), len(PROMPTS)
     words = lib.llama_vocab_n_tokens(vocab)
-    context = lib.llama_init_from_model(model, library.context_params(slots, 256, 512, turn["threads"]))
+    context = lib.llama_init_from_model(model, library.context_params(slots, 256, 512, turn["threads"], flash=library.can_flash()))
     batch = lib.llama_batch_init(512, 0, 1)
     prompts = []
     for text in PROMPTS:

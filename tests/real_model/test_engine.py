@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,50 @@ def test_text_does_not_depend_on_how_the_prompt_was_cut(engine: LlamaCpp, chunk:
     prompt = PROMPT[: len(PROMPT) - 3] if len(engine.tokenize(PROMPT)) % chunk == 1 else PROMPT
 
     assert greedy(engine, prompt, 24, chunk) == greedy(engine, prompt, 24, engine.full_chunk)
+
+
+def logits(model: Path, tokens: list[int], *, chunk: int, threads: int, neighbours: int) -> list[bytes]:
+    """What the model says after a long prompt and after three steps, with so many others in the step."""
+    engine = llamacpp.open_engine(engines.Options(model))
+    try:
+        engine.set_threads(threads)
+        engine.reserve(1 + neighbours, 700)
+        for at in range(0, len(tokens), chunk):
+            token = engine.prefill(0, tokens[at : at + chunk], first=at == 0, last=GREEDY) or 0
+        said = [engine._logits(1)[0].tobytes()]
+        others = [engine.prefill(slot, tokens[:9], first=True, last=GREEDY) or 0 for slot in range(1, 1 + neighbours)]
+        for _ in range(3):
+            live = [Live(slot, one, GREEDY) for slot, one in enumerate([token, *others])]
+            token, *others = engine.step(live)
+            said.append(engine._logits(1)[0].tobytes())
+        return said
+    finally:
+        engine.close()
+
+
+def test_logits_of_a_long_prompt_are_the_same_to_the_bit_however_it_was_read(model: Path, engine: LlamaCpp) -> None:
+    # Longer than 512 tokens, in parts above and below 64: flash attention changes its ways there.
+    tokens = (engine.tokenize(PROMPT) * 8)[:600]
+    plain = logits(model, tokens, chunk=128, threads=1, neighbours=0)
+
+    assert logits(model, tokens, chunk=50, threads=2, neighbours=2) == plain
+
+
+def test_model_that_takes_no_flash_attention_runs_without_it(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, asked = llamacpp.lib.llama_init_from_model, []
+
+    def refusing(handle: object, params: Any) -> object:
+        asked.append(params.flash_attn_type)
+        flash = params.flash_attn_type == llamacpp.lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        return None if flash else make(handle, params)
+
+    monkeypatch.setattr(llamacpp.lib, "llama_init_from_model", refusing)
+    engine = llamacpp.open_engine(engines.Options(model))
+    try:
+        assert engine.reserve(2, 64) == Room(2, 256)
+    finally:
+        engine.close()
+    assert asked == [llamacpp.lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, llamacpp.lib.LLAMA_FLASH_ATTN_TYPE_DISABLED]
 
 
 def test_text_does_not_depend_on_the_threads_or_on_what_came_before(engine: LlamaCpp) -> None:

@@ -5,8 +5,8 @@ Each call feeds at most `full_chunk` tokens, so that a prompt's units are as sho
 memory, spin in an idle, or let llama.cpp write to the terminal.
 
 On a CPU a sequence's logits are the same to the bit alone, in any batch, under any duty and cut behind every layer:
-each sequence has cells of its own, flash attention is off, and no prompt is read one token at a time (measured:
-SmolLM2-135M Q4_1, batches of 1 to 8, 24 steps). So are its texts, at temperature 0 and with a seed. On a
+each sequence has cells of its own, attention goes one way whatever the batch, and no prompt is read one token at a time
+(measured: SmolLM2-135M Q4_1, batches of 1 to 8, 24 steps). So are its texts, at temperature 0 and with a seed. On a
 GPU a kernel's rounding may depend on how many sequences step.
 
 Never run: GPU builds of llama.cpp; tested with a real model on a CPU.
@@ -33,7 +33,16 @@ from oarbank_llmserve.engines import (
     StepGivenUp,
     llamacpp_chat,
 )
-from oarbank_llmserve.engines.llamacpp_library import cell_bytes, context_params, device, lib, load_model, meta, numpy
+from oarbank_llmserve.engines.llamacpp_library import (
+    can_flash,
+    cell_bytes,
+    context_params,
+    device,
+    lib,
+    load_model,
+    meta,
+    numpy,
+)
 from oarbank_llmserve.engines.llamacpp_slices import Knife
 
 FULL_CHUNK = {"cpu": 128, "gpu": 512}  # on a CPU, larger ones are no faster (measured)
@@ -108,10 +117,7 @@ class LlamaCpp:
         slots, tokens = self._affordable(slots, tokens)
         self._knife = Knife(lib.llama_model_n_layer(self._model)) if sliced else None
         while not self._ctx:
-            params = context_params(slots, tokens, self.full_chunk, self._threads_now())
-            if self._knife is not None:
-                params.cb_eval = self._knife.callback
-            self._ctx = lib.llama_init_from_model(self._model, params)
+            self._ctx = self._context(slots, tokens)
             if not self._ctx and slots == 1:
                 raise OutOfMemory(f"no memory for a context of {tokens} tokens")
             slots = slots if self._ctx else slots // 2
@@ -189,6 +195,17 @@ class LlamaCpp:
         if model:
             lib.llama_model_free(model)
 
+    def _context(self, slots: int, tokens: int) -> Any:
+        """A context, or a null pointer; without flash attention where the model does not take it."""
+        for flash in (True, False) if can_flash() else (False,):
+            params = context_params(slots, tokens, self.full_chunk, self._threads_now(), flash=flash)
+            if self._knife is not None:
+                params.cb_eval = self._knife.callback
+            ctx = lib.llama_init_from_model(self._model, params)
+            if ctx:
+                break
+        return ctx
+
     def _threads_now(self) -> int:
         # Never more than CPUs: with three threads on two of them a step takes three times as long (measured).
         asked = self._threads or default_threads()
@@ -198,8 +215,9 @@ class LlamaCpp:
         """Fewer sequences, and then shorter ones, where the grant leaves no room beside the weights."""
         if self._memory_gb is None:
             return slots, tokens
-        # Beside weights and cells: logits, and the attention scores of one part of a prompt over all that came before.
-        # With SmolLM2-135M that is 40 MB too many of 250 (measured): rather less context than more memory.
+        # Beside weights and cells: logits, and the attention scores of one part of a prompt over all that came before
+        # (none with flash attention, which not every model takes). With SmolLM2-135M that is 40 MB too many of 250
+        # (measured without it): rather less context than more memory.
         cell, scores = cell_bytes(self._model), 4 * lib.llama_model_n_head(self._model) * self.full_chunk
         work = 8 * self._words * max(self.full_chunk, slots)
         free = int(self._memory_gb * 1e9) - lib.llama_model_size(self._model) - work
