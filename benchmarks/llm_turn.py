@@ -10,7 +10,7 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Noted:
         return self._duty.duty
 
     @contextmanager
-    def unit(self, label: str | None = None) -> Iterator[None]:
+    def unit(self, label: str | None = None) -> Generator[None]:
         with self._duty.unit(label):
             began_s = clock()
             try:
@@ -140,7 +140,8 @@ def llamacpp_batched(turn: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     model = library.load_model(Path(turn["model"]), engines.Options(Path(turn["model"])))
     vocab, slots = lib.llama_model_get_vocab(model), len(PROMPTS)
     words = lib.llama_vocab_n_tokens(vocab)
-    context = lib.llama_init_from_model(model, library.context_params(slots, 256, 512, turn["threads"], flash=library.can_flash()))
+    params = library.context_params(slots, 256, 512, turn["threads"], flash=library.can_flash())
+    context = lib.llama_init_from_model(model, params)
     batch = lib.llama_batch_init(512, 0, 1)
     prompts = []
     for text in PROMPTS:

@@ -10,7 +10,7 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -276,7 +276,7 @@ class _Interrupts:
         return self._duty.scale(label)
 
     @contextmanager
-    def unit(self, label: str | None = None) -> Iterator[None]:
+    def unit(self, label: str | None = None) -> Generator[None]:
         """The governor's unit; its idle may be interrupted, its work is not."""
         try:
             with self._duty.unit(label):

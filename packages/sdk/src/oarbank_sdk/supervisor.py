@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from oarbank_sdk.control import EXIT_STOPPED, Control
 
@@ -139,7 +139,7 @@ class Supervisor:
                 _log.exception("supervisor: a callback failed; the process runs on")
 
     @contextlib.contextmanager
-    def _terminating(self, ctl: Control) -> Iterator[None]:
+    def _terminating(self, ctl: Control) -> Generator[None]:
         """SIGTERM to this process ends the other one first, rather than leaving it behind."""
 
         def terminate(*_: object) -> None:

@@ -197,14 +197,14 @@ class LlamaCpp:
 
     def _context(self, slots: int, tokens: int) -> Any:
         """A context, or a null pointer; without flash attention where the model does not take it."""
-        for flash in (True, False) if can_flash() else (False,):
+
+        def made(flash: bool) -> Any:
             params = context_params(slots, tokens, self.full_chunk, self._threads_now(), flash=flash)
             if self._knife is not None:
                 params.cb_eval = self._knife.callback
-            ctx = lib.llama_init_from_model(self._model, params)
-            if ctx:
-                break
-        return ctx
+            return lib.llama_init_from_model(self._model, params)
+
+        return (can_flash() and made(flash=True)) or made(flash=False)
 
     def _threads_now(self) -> int:
         # Never more than CPUs: with three threads on two of them a step takes three times as long (measured).
