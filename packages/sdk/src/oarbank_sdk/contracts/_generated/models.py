@@ -196,6 +196,9 @@ class ReportModule(Document):
     """Folder as it was given."""
 
 
+OnlyItem = TypeAliasType("OnlyItem", Annotated[StrictStr, Field(min_length=1)])
+
+
 class ReportCounts(Document):
     """How many checks ended in each status."""
 
@@ -272,6 +275,18 @@ class ReportedDuty(Document):
     """Its longest unit in seconds, 0 or more; null: not said."""
 
 
+class MeasuredElsewhere(Document):
+    """One more device, with the same keys."""
+
+    model_config = ConfigDict(
+        extra='allow',
+    )
+    device: StrictStr
+    """What was measured, gpu or cpu."""
+    share: Annotated[StrictFloat | None, Field(ge=0.0)]
+    """Mean share over the window, 0 or more; null: could not tell."""
+
+
 class MeasuredDuty(Document):
     """What the kit measured beside the runner's reports."""
 
@@ -292,8 +307,14 @@ class MeasuredDuty(Document):
     """Median distance of two readings in seconds, 0 or more; null: not known."""
     tick_worst_s: Annotated[StrictFloat | None, Field(ge=0.0)] = None
     """Largest distance of two readings in seconds, 0 or more; null: not known."""
+    waited_s: Annotated[StrictFloat | None, Field(ge=0.0)] = None
+    """How long the runner waited for a processor, in seconds, 0 or more; null: not known."""
+    clock: StrictStr | None = None
+    """How the source read time, in its own words; null: not said."""
     reason: StrictStr | None = None
     """Why there is no share; null: there is one."""
+    others: Annotated[list[MeasuredElsewhere], Field(validate_default=True)] = []
+    """The same of other devices that were measured too."""
 
 
 class DutyResult(Document):
@@ -330,6 +351,8 @@ class ConformanceReport(Document):
     """The module that was judged."""
     kit: Annotated[StrictStr, Field(min_length=1)]
     """Version of the kit."""
+    only: list[OnlyItem] = []
+    """Patterns of the rules that were chosen; none: all of them. Of the others a chosen run says nothing."""
     ok: StrictBool | None
     """True: conforms; false: does not; null: something that must hold could not be told."""
     exit: Annotated[StrictInt, Field(ge=0, le=3)]
