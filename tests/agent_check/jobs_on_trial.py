@@ -133,6 +133,7 @@ class Trial:
 HEARS_INTERRUPTS = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 os.execv(sys.argv[1], sys.argv[1:])
 """
 

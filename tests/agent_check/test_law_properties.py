@@ -149,7 +149,7 @@ def test_ticks_change_nothing(inputs, places):
         before = more[at - 1].t if at else 0.0
         after = more[at].t if at < len(more) else before
         for i in range(count):
-            more.insert(at + i, Tick(before + (after - before) * (i + 1) / count))
+            more.insert(at + i, Tick(min(before + (after - before) * (i + 1) / count, after)))
     every_second = [Tick(i * 10.0) for i in range(30)]
     merged = sorted([*more, *every_second], key=lambda one: one.t)
     end = [Tick(max(one.t for one in merged))]

@@ -128,7 +128,7 @@ def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], says:
 
     assert ran.returncode == 2
     (line,) = ran.stderr.splitlines()
-    assert line.startswith(says)
+    assert line.removeprefix("oarbank-llmserve batch: ").startswith(says)
 
 
 def test_failed_prompt_is_in_the_file_and_in_the_status(folder: Path) -> None:
