@@ -260,9 +260,12 @@ def test_duty_of_0_is_judged_by_who_can_be_seen() -> None:
     assert found["duty.wakes"].status == "pass"
 
 
+NOT_WOKEN = {"woke_s": None, "looked_s": 2.0, "cpu": over(AGAIN_AT, AGAIN_AT + 2.0)}
 WAKES = [
     ("no work in two seconds", {"woke_s": None, "looked_s": 2.0}, {}, "fail"),
-    ("the machine left it none", {"woke_s": None, "cpu": over(AGAIN_AT, AGAIN_AT + 2.0)}, {"waits": 0.6}, "unknown"),
+    ("the machine left it none", NOT_WOKEN, {"waits": 0.6}, "unknown"),
+    ("a unit that waited owes ten times as long an idle", NOT_WOKEN, {"waits": 0.15}, "unknown"),
+    ("it hardly waited", NOT_WOKEN, {"waits": 0.05}, "fail"),
     ("what it did could not be read", {"woke_s": None, "unasked_s": {}}, {}, "unknown"),
 ]
 
