@@ -279,6 +279,27 @@ def test_a_larger_duty_ends_a_wait(what: str, changes: dict[str, Any], more: dic
     assert judged(seen(changes=(zero(), change)))["duty.wakes"].status == verdict
 
 
+OWED = [
+    # the last unit before 0, in seconds before the nudge, waited so long for a processor; verdict
+    (2.0, 0.0, "fail"),
+    (2.0, 0.2, "fail"),  # at duty 0.1 that is owed 1.8 s, which were over before the nudge
+    (2.0, 0.45, "unknown"),
+    (6.0, 0.45, "fail"),
+    (0.5, 0.3, "unknown"),
+]
+
+
+@pytest.mark.parametrize(("ago_s", "waited_s", "verdict"), OWED)
+def test_idle_that_a_starved_unit_owes_is_no_sleep(ago_s: float, waited_s: float, verdict: str) -> None:
+    last = AGAIN_AT - ago_s
+    looked = over(AGAIN_AT, AGAIN_AT + 2.0, waits=(Wait(last, 0.1, waited_s), Wait(AGAIN_AT + 2.0, 0.1, 0.0)))
+    idle = replace(looked, ticks=(Tick(last, 0.005, 0.004), *ticks(0.0, ago_s + 2.0, start=last)))
+
+    change = again(woke_s=None, looked_s=2.0, cpu=idle)
+
+    assert judged(seen(changes=(zero(), change)))["duty.wakes"].status == verdict
+
+
 RESTS = [
     # seconds without work in the window of 4 s, verdict for a runner that was not seen to wake
     (0.5, "fail"),

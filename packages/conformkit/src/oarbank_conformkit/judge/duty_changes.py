@@ -54,6 +54,12 @@ WORKED_S = 0.0005
 STILL = 0.2
 """Part of the duty that a runner must hold to have shown that it works on."""
 
+UNIT_S = 2.0
+"""So long before its end a unit of a starved runner is taken to have begun, at the most."""
+
+LATE_S = 0.2
+"""Between the end of an idle and work that is seen."""
+
 MORE_S = 0.5
 """A runner that waited so long for a processor may have had no chance to wake, whatever its duty."""
 
@@ -208,8 +214,12 @@ def _wakes(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) 
         why = f"it rested for {rest_s:.2f} s in the window; so long an idle, at duty {change.duty:g}, outlasts the kit"
         return line(rule, "skip", why)
     detail = f"a new duty must end a wait at duty 0; found no work within {change.looked_s:.2f} s {after}"
-    waited_s = _waited_s(seen, change)
+    waited_s, before_s = _waited_s(change), _waited_before_s(change)
     evidence: dict[str, object] = {"looked_s": round(change.looked_s, 3), "waited_s": round(waited_s, 3)}
+    owed_s = rest_s * max(longer, 1.0) + before_s * _idle_part(change.duty)
+    if before_s > WORK_S and owed_s > _since_work_s(change) + change.looked_s - LATE_S:
+        why = f"its last unit waited up to {before_s:.2f} s for a processor, and owes an idle for that too"
+        return line(rule, "unknown", f"{detail}, but {why}", evidence | BUSY)
     # A unit that waits owes the idle of its waiting too: at a small duty a little of it keeps the next unit away.
     if waited_s > min(MORE_S, change.duty * change.looked_s / 2):
         why = f"the runner waited {waited_s:.2f} s for a processor"
@@ -241,7 +251,25 @@ def _device_seen(change: Change, used: list[DutyReport]) -> bool:
     return _device(used) in change.unasked_s
 
 
-def _waited_s(seen: DutySeen, change: Change) -> float:
+def _waited_s(change: Change) -> float:
     """How long the runner waited for a processor while it was looked at."""
     waits = None if change.cpu is None else change.cpu.waits
     return sum(wait.wait_s for wait in waits or () if wait.t > change.nudged)
+
+
+def _waited_before_s(change: Change) -> float:
+    """How long its last unit before the nudge may have waited for a processor."""
+    last = _last_work(change)
+    waits = None if change.cpu is None or last is None else change.cpu.waits
+    return sum(wait.wait_s for wait in waits or () if last is not None and last - UNIT_S < wait.t - wait.dt_s <= last)
+
+
+def _since_work_s(change: Change) -> float:
+    """How long before the nudge it last worked."""
+    last = _last_work(change)
+    return float("inf") if last is None else change.nudged - last
+
+
+def _last_work(change: Change) -> float | None:
+    ticks = () if change.cpu is None else change.cpu.ticks
+    return max((tick.t for tick in ticks if tick.t <= change.nudged and tick.gain_s >= WORKED_S), default=None)
