@@ -106,7 +106,7 @@ def cost(pid: int, samples: int) -> dict[str, float]:
 
 def others_that_fit(asked: int) -> int:
     """Give as many other processes as the free memory holds, at most those asked for."""
-    with open("/proc/meminfo") as file:
+    with open("/proc/meminfo", encoding="utf-8") as file:
         free_kb = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
     return min(asked, free_kb // 2 // MEMORY_KB_EACH)
 

@@ -238,7 +238,7 @@ def test_a_reader_that_leaves_is_no_traceback(start, watch):
 def test_samples_that_cannot_be_written_are_exit_3_and_one_line(start):
     process = start(SLEEP)
     command = [PROGRAM, "sample", *CPU, "--pid", str(process.pid), "--interval", "0.1"]
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert found.returncode == 3
     assert found.stderr.count("\n") == 1

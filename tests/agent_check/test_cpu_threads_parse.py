@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oarbank_agent_check.readings import ProcessKey, Unknown
@@ -59,7 +59,6 @@ def test_what_is_not_that_file_is_refused_with_the_documented_error(parse, text)
         parse(text)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_any_bytes_give_a_number_or_the_documented_error(text):
     for parse in (parse_schedstat, parse_stat_cpu, parse_stat_state):
@@ -166,7 +165,6 @@ def as_reading(row) -> ProcessReading:
     return reading(ended + sum(threads.values()), threads)
 
 
-@settings(deadline=None)
 @given(histories())
 def test_many_small_readings_credit_as_much_as_one_large_one(rows):
     """For each thread that lives through, and for the process as a whole, ended threads included."""
@@ -185,7 +183,6 @@ def test_many_small_readings_credit_as_much_as_one_large_one(rows):
     assert small.accounts[P].credited_ns == large.accounts[P].credited_ns == whole
 
 
-@settings(deadline=None)
 @given(histories(), st.randoms())
 def test_the_order_in_which_threads_are_listed_or_vanish_never_makes_a_gain_negative(rows, chance):
     straight, shuffled = Ledger(), Ledger()
@@ -197,7 +194,6 @@ def test_the_order_in_which_threads_are_listed_or_vanish_never_makes_a_gain_nega
         assert all(gain > 0 for gain in gains.values())
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.integers(1, 4), st.integers(0, 20), max_size=4), min_size=2), st.booleans())
 def test_not_even_nonsense_makes_a_gain_negative(rows, has_total):
     ledger = Ledger()

@@ -56,7 +56,7 @@ def test_many_threads_are_all_read_and_files_stay_few():
 
     def few_files() -> bool:  # a thread that was joined is listed for a moment more
         reader.read([key], born_after=FOREVER, watch=True)
-        return len(os.listdir("/proc/self/fd")) - before <= 2 * threading.active_count()
+        return len(os.listdir("/proc/self/fd")) - before <= 2 * len(os.listdir("/proc/self/task"))
 
     eventually(few_files, "files of threads that have ended are closed")
     reader.close()

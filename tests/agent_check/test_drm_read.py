@@ -262,7 +262,7 @@ def test_nothing_held_is_nothing_recorded(made):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux' /proc")
 def test_the_real_proc_shows_our_own_devices(tmp_path):
-    with open("/dev/null") as null:
+    with open("/dev/null", encoding="utf-8") as null:
         directory = os.open("/proc/self/fd", os.O_RDONLY)
         try:
             assert drm_read.device_number(str(null.fileno()), directory) == device(1, 3)

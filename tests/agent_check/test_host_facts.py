@@ -57,7 +57,7 @@ def test_gpus_of_windows(text: str, gpus: tuple[list[str], str | None]) -> None:
 
 def put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 @needs.posix("a colon in a file's name")

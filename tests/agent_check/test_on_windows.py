@@ -13,6 +13,7 @@ from oarbank_agent_check.jobs.faults import HostFault
 from oarbank_agent_check.owner_command import OwnerCommand
 from oarbank_agent_check.sources.drm_read import DrmReader
 from tests.agent_check.wait import eventually
+from tests.leftovers import running_below
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,7 @@ def test_command_that_runs_on_is_ended_without_a_process_group(tmp_path: Path) -
     hanging.close()
 
     assert hanging.fault == "it was not done in time"
+    assert running_below(tmp_path) == []
 
 
 def test_command_that_is_done_gives_its_number() -> None:

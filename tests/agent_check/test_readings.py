@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oarbank_agent_check.readings import ProcessTime, Sample, Unknown, UnknownProcess, sample_of, seconds, total
@@ -28,7 +28,6 @@ def test_quantities_add_up_and_one_unknown_is_enough(quantities, then):
     assert total(quantities) == then
 
 
-@settings(deadline=None)
 @given(QUANTITIES, st.randoms())
 def test_unknown_stays_unknown_through_every_sum(quantities, chance):
     """However the same quantities are grouped and ordered, the sum is the same number or unknown."""

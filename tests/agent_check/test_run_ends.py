@@ -226,7 +226,7 @@ def test_full_disk_ends_the_job_with_a_line(full: str, trial: Trial) -> None:
     if full == "journal":
         done = trial.run(module, *words)
     else:
-        with open("/dev/full", "w") as nowhere:
+        with open("/dev/full", "w", encoding="utf-8") as nowhere:
             done = trial.run_words(*trial.words(module, *words), stdout=nowhere)
 
     assert done.returncode == 3

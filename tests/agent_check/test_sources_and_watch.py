@@ -197,7 +197,7 @@ def test_on_a_terminal_one_region_is_redrawn_and_ctrl_c_leaves_it(sleeper):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux: /dev/full")
 def test_a_full_disk_is_one_line(sleeper):
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         found = subprocess.run(
             [*PROGRAM, "watch", "--pid", str(sleeper), "--interval", "0.05"], stdout=full, stderr=subprocess.PIPE,
             text=True, env=environment("Steady"), timeout=100, check=False,

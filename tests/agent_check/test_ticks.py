@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oarbank_agent_check.readings import ProcessKey
@@ -143,7 +143,6 @@ def test_a_share_over_no_time_is_none():
 GAINS = st.dictionaries(st.sampled_from([A, B, C]), st.integers(1, 9 * MS))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40 * MS), GAINS)))
 def test_what_one_thread_gained_is_never_lost_nor_made_up(rows):
     """The sum over ticks lies between the busiest thread's gains and everybody's, and ticks cover the time."""

@@ -30,8 +30,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from oarbank_agent_check.jobs.host import this_host
 from oarbank_agent_check.sources.gpu import VARIABLE as READER
 from oarbank_conformkit import bundle
@@ -43,6 +41,7 @@ from oarbank_conformkit.rules import chosen
 from tests.conformkit import bundles
 from tests.fakegpu import reader, runners
 from tests.fakegpu.running import fake_gpu
+from tests.leftovers import running_below
 
 ROOT = Path(__file__).parents[2]
 COORDINATORS = bundles.MUTANTS / "coordinators"
@@ -141,7 +140,7 @@ class Row:
 
 def told(path: Path) -> dict[str, Any]:
     """What a mutant's file says of itself, without running it."""
-    assigned = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    assigned = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
     return {node.targets[0].id: ast.literal_eval(node.value) for node in assigned}  # type: ignore[union-attr]
 
 
@@ -167,7 +166,7 @@ def _mutant(path: Path, *, coordinator: bool = False) -> Mutant:
     words = told(path)
     return Mutant(
         ("coordinators/" if coordinator else "") + path.stem,
-        path.read_text(),
+        path.read_text(encoding="utf-8"),
         frozenset(words.get("BREAKS", ())),
         frozenset(words.get("WARNS", ())),
         tuple(words.get("ONLY", ())),
@@ -222,12 +221,6 @@ def machine_was_busy(one: Check) -> bool:
     return late or seen.get("machine_busy") is True
 
 
-def running_below(folder: Path) -> list[int]:
-    """Processes that run a program from a folder: whatever the kit left behind."""
-    listed = [(process.pid, process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])]
-    return [pid for pid, words in listed if words and str(folder) in " ".join(words)]
-
-
 # ---- all of them, several at once --------------------------------------------------------------------------------
 
 
@@ -239,6 +232,8 @@ class Table:
         self._at_once = at_once
         self._places = threading.Semaphore(at_once)
         self._alone = threading.Lock()
+        # A copy: pytest sets variables in its own thread, and a start that reads them just then fails (EFAULT).
+        self._env = dict(os.environ)
 
     def row(self, mutant: Mutant) -> Row:
         """Judge one; again, with nothing beside it, as long as the machine keeps it from being told."""
@@ -264,7 +259,9 @@ class Table:
     def _apart(self, mutant: Mutant) -> Row:
         command = [sys.executable, "-m", "tests.conformkit.mutant_table", "--judge", mutant.name]
         command += ["--whole"] if self._whole else []
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, env=self._env, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
         if done.returncode != 0:
             raise RuntimeError(f"{mutant.name}: the kit must judge it; found {done.stderr[-2000:]}")
         said = json.loads(done.stdout.splitlines()[-1])

@@ -168,7 +168,7 @@ def test_interrupt_leaves_no_process_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux: a device that is always full")
 @pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
 def test_report_that_cannot_be_written_is_exit_3_and_one_line(flags: list[str], folder: Path) -> None:
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(
             command(folder, "--no-runner", *flags),
             stdout=full,

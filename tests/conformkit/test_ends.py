@@ -59,7 +59,7 @@ def until(true: Callable[[], object]) -> None:
 
 def told(marker: Path) -> list[tuple[int, str]]:
     """Pids and workdirs of those that told."""
-    lines = marker.read_text().splitlines() if marker.exists() else []
+    lines = marker.read_text(encoding="utf-8").splitlines() if marker.exists() else []
     return [(int(pid), workdir) for pid, _, workdir in (line.partition(" ") for line in lines)]
 
 

@@ -172,6 +172,15 @@ def test_last_words_are_five_lines_at_most() -> None:
     assert told == "; last lines of stderr:\nline 4\nline 5\nline 6\nline 7\nline 8"
 
 
+def test_place_at_the_end_of_a_long_line_is_kept() -> None:
+    place = f'  File "/{"folder/" * 40}runner.py", line 2'
+
+    told = own_words(None, f"{place}\nSyntaxError: x\n")
+
+    assert 'runner.py", line 2\nSyntaxError: x' in told
+    assert len(told) < 170
+
+
 def test_words_that_an_exit_has_told_are_not_told_again_for_the_result() -> None:
     found = judged(ran(None, exit=1, phase=True, stderr="boom\n"))
 

@@ -16,10 +16,10 @@ from oarbank_conformkit.rules import catalogue
 from tests import needs
 from tests.conformkit import bundles, mutant_table
 from tests.conformkit.conftest import Conform
-from tests.conformkit.mutant_table import ASKED_OF_COORDINATORS, Mutant, Row, machine_was_busy, running_below
+from tests.conformkit.mutant_table import ASKED_OF_COORDINATORS, Mutant, Row, machine_was_busy
 from tests.fakegpu import runners
 
-__all__ = ["DO_NOT_APPLY", "excused", "failed", "running_below"]
+__all__ = ["DO_NOT_APPLY", "excused", "failed"]
 
 MUTANTS = list(mutant_table.mutants().values())
 

@@ -110,7 +110,7 @@ def test_file_held_open_for_writing_elsewhere_is_seen(tmp_path: Path) -> None:
     (outside / "read").write_text("x")
     files = OpenFiles([inside])
 
-    with open(inside / "a", "w"), open(outside / "b", "a"), open(outside / "read"), open(os.devnull, "w"):
+    with (inside / "a").open("wb"), (outside / "b").open("ab"), (outside / "read").open("rb"), open(os.devnull, "wb"):
         files.look([os.getpid(), 2**22 + 1])
 
     of_ours = {path for path in files.seen if path.startswith(str(tmp_path))}

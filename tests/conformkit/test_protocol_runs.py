@@ -10,7 +10,7 @@ from oarbank_conformkit.checks import Check
 from oarbank_conformkit.report import Report
 from tests.conformkit import bundles
 from tests.conformkit.conftest import Conform
-from tests.conformkit.test_mutants import running_below
+from tests.leftovers import running_below
 
 HANGS = "import time; time.sleep(60)"
 CRASHES = "raise SystemExit('no settings')"

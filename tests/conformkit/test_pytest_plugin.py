@@ -149,20 +149,18 @@ def test_collecting_runs_nothing(pytester: pytest.Pytester) -> None:
     assert not (pytester.path / "ran").exists()
 
 
-DIST = "def pytest_addoption(parser):\n    parser.addoption('--dist', default='no')\n"
 WRONG = [
     ("no such folder", ["--oarbank-module", "nowhere"], "nowhere: must be a module's directory; found nothing there."),
     ("no such fixtures", ["--oarbank-module", "module", "--oarbank-fixtures", "no.json"], "no.json: must be readable"),
     ("no such data", ["--oarbank-module", "module", "--oarbank-data", "no"], "--data no: must be a folder"),
     ("fixtures of nothing", ["--oarbank-fixtures", "x.json"], "--oarbank-fixtures: needs a module"),
     ("data of nothing", ["--oarbank-data", "x"], "--oarbank-data: needs a module"),
-    ("side by side", ["--oarbank-module", "module", "--dist", "load"], "must have the machine alone to measure"),
+    ("side by side", ["--oarbank-module", "module", "-n", "2"], "must have the machine alone to measure"),
 ]
 
 
 @pytest.mark.parametrize(("why", "args", "sentence"), WRONG, ids=[row[0] for row in WRONG])
 def test_wrong_use_is_said_in_one_line(why: str, args: list[str], sentence: str, pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(DIST)
     bundles.build(pytester.path / "module", bundles.runner())
 
     done = here(pytester, *args)

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_settings_of_a_prompt_are_its_own_and_ids_come_back(folder: Path) -> None:

@@ -270,7 +270,7 @@ def texts(prompts: tuple[Prompt, ...], engine: Stub, longest_s: float | None = N
     return [completion.text for completion in sorted(sink, key=lambda completion: completion.index)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     prompts=st.lists(
         st.builds(

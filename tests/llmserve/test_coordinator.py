@@ -47,7 +47,7 @@ def test_manifest_names_the_verbs_and_the_operation_that_are_there() -> None:
 
 def test_interop_job_key_is_the_key_of_a_queued_job() -> None:
     """The same inputs under the ids of the interoperability set."""
-    vectors = json.loads(Path("tests/contracts/interop/job-key/vectors.json").read_text())["cases"]
+    vectors = json.loads(Path("tests/contracts/interop/job-key/vectors.json").read_text(encoding="utf-8"))["cases"]
     (case,) = [one for one in vectors if one["stage"] == "batch" and "model" in one["key_inputs"]]
     foreign = verbs(Bundle(case["module_id"], case["compat"], 1, ("texts",), ()))
     answer = foreign["op.apply"]({"verb": "queue_prompts", "params": case["key_inputs"]})

@@ -127,7 +127,7 @@ def test_document_agrees_with_the_schema() -> None:
     import jsonschema
 
     path = Path("schemas/runner-doctor-1.schema.json")
-    schema: dict[str, Any] = json.loads(path.read_text())
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     jsonschema.validate(report(check_backends(("stub",))), schema)
 
 

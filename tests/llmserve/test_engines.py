@@ -166,8 +166,8 @@ def test_missing_backend_tells_the_end_of_the_cause_and_what_to_install(
         engines.load(line.split()[1].rstrip(":"))
 
     assert str(raised.value) == line
-    extra = tomllib.loads(Path("packages/llmserve/pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(engines._EXTRAS) == set(extra)
+    project = tomllib.loads(Path("packages/llmserve/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(engines._EXTRAS) == set(project["optional-dependencies"])
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,10 @@ COUNTS = ("prompts", "failed", "tokens", "prompt_tokens", "digest")
 
 
 def lines_of(data: Path) -> list[bytes]:
-    return [line for path in data.glob("ledger/*.jsonl") for line in path.read_bytes().splitlines()]
+    try:
+        return [line for path in data.glob("ledger/*.jsonl") for line in path.read_bytes().splitlines()]
+    except FileNotFoundError:
+        return []  # its runner came to its end just now, and dropped it
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_manifest_and_code_use_the_same_names() -> None:
 
 
 def test_module_has_the_version_of_its_package() -> None:
-    assert MANIFEST["module"]["version"] == Path("VERSION").read_text().strip()
+    assert MANIFEST["module"]["version"] == Path("VERSION").read_text(encoding="utf-8").strip()
 
 
 def test_runner_may_be_given_a_duty_and_files_are_there() -> None:
@@ -70,7 +70,7 @@ def test_golden_is_a_self_test() -> None:
 
 
 def imported(path: Path) -> set[str]:
-    return imported_by(ast.parse(path.read_text()))
+    return imported_by(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def imported_by(tree: ast.AST) -> set[str]:
@@ -97,9 +97,8 @@ def test_runner_half_needs_the_standard_library_and_the_sdk_alone(path: Path) ->
 def test_nothing_of_a_backend_is_imported_before_it_is_used(path: Path) -> None:
     if path.parent.name == "engines":
         return
-    above = ast.Module(
-        [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)], []
-    )
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    above = ast.Module([node for node in body if isinstance(node, ast.Import | ast.ImportFrom)], [])
 
     assert imported_by(above) & OF_A_BACKEND == set()
 

@@ -14,7 +14,7 @@ from oarbank_llmserve.ledger import KEPT_BYTES, KEPT_S
 from tests.llmserve.test_inventory import SMOL, gguf_bytes
 
 PAGE = Path("docs/run-llmserve.md")
-BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 RUN = [block for block in BLOCKS if not block.startswith("# not run here: ")]
 # The kit may say that it could not tell, on a machine that is busy with other things.
 STATUSES = {"oarbank-sdk conform": (0, 3), "oarbank-agent-check run": (0, 3)}
@@ -62,9 +62,9 @@ def test_block_runs_as_written(folder: Path, block: str, says: str) -> None:
 
 
 def test_page_says_what_the_code_keeps_and_the_example_is_locked_by_its_owner() -> None:
-    text = PAGE.read_text()
+    text = PAGE.read_text(encoding="utf-8")
 
     assert f"else {KEPT_S / 86400:g} days, and at most {KEPT_BYTES // 2**20} MiB in all" in text
     for name in set(re.findall(r"examples/[\w./-]+", text)):
         assert Path(name).exists(), name
-    assert "uv.lock" in Path("examples/llmserve-uv/.gitignore").read_text()
+    assert "uv.lock" in Path("examples/llmserve-uv/.gitignore").read_text(encoding="utf-8")

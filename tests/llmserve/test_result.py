@@ -36,7 +36,7 @@ def test_held_share_leaves_pauses_out() -> None:
 
 
 def test_payload_agrees_with_its_schema() -> None:
-    schema = json.loads(Path("packages/llmserve/schemas/result.schema.json").read_text())
+    schema = json.loads(Path("packages/llmserve/schemas/result.schema.json").read_text(encoding="utf-8"))
     counts, own = Counts(2, 1, 5, 9), Totals(prompts=2, failed=1, tokens=5, units=7, busy_s=1.0, longest_unit_s=0.25)
     for texts in (None, ["a", "b"]):
         for spent in (Spent(4.0, 2.0, 1.0), Spent(0.0)):

@@ -178,4 +178,4 @@ def _write_byte_tokenizer(folder: Path, template: str | None) -> None:
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=1))
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")

@@ -202,7 +202,7 @@ def test_load_ends_between_two_steps(model: Path) -> None:
 def test_no_memory_is_locked(engine: LlamaCpp) -> None:
     status = Path("/proc/self/status")
     if status.exists():  # elsewhere nobody tells
-        assert re.search(r"VmLck:\s+(\d+) kB", status.read_text()).group(1) == "0"  # type: ignore[union-attr]
+        assert re.search(r"VmLck:\s+(\d+) kB", status.read_text(encoding="utf-8")).group(1) == "0"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from tests.sdk.virtual import Bench, near
 
 
 def reports(path: Path) -> list[dict]:
-    return [event for event in map(json.loads, path.read_text().splitlines()) if event["kind"] == "metric"]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [event for event in map(json.loads, lines) if event["kind"] == "metric"]
 
 
 @pytest.fixture

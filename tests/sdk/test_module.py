@@ -198,7 +198,7 @@ def test_host_that_went_away_ends_it_quietly() -> None:
     assert err == b"printed at the import\n"
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.lists(
         st.binary(max_size=40)

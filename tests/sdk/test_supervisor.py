@@ -73,6 +73,10 @@ class Workload:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
+    def children(self) -> list[str]:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return path.read_text(encoding="utf-8").split()
+
     def end(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
@@ -154,7 +158,7 @@ def test_the_process_gets_no_document(start):
 def test_nothing_is_left_behind_when_the_supervisor_is_interrupted(start):
     workload = start()
     assert workload.line() == "up"
-    (child,) = Path(f"/proc/{workload.process.pid}/task/{workload.process.pid}/children").read_text().split()
+    (child,) = workload.children()
     workload.process.send_signal(signal.SIGINT)
     workload.end()
     for _ in range(1000):
@@ -168,7 +172,7 @@ def test_nothing_is_left_behind_when_the_supervisor_is_interrupted(start):
 def test_a_second_interrupt_leaves_nothing_behind(start):
     workload = start(DEAF, grace_s=60)
     assert workload.line() == "up"
-    (child,) = Path(f"/proc/{workload.process.pid}/task/{workload.process.pid}/children").read_text().split()
+    (child,) = workload.children()
     workload.process.send_signal(signal.SIGINT)
     assert workload.line() == "stop"
     time.sleep(0.1)

@@ -24,8 +24,8 @@ from oarbank_agent_check.guard_story import Story
 from oarbank_agent_check.interrupts import Interrupts
 from oarbank_agent_check.jobs.faults import UsageError
 from oarbank_agent_check.jobs.host import Host, this_host
-from oarbank_agent_check.jobs.manifest import Manifest, read_manifest
-from oarbank_agent_check.jobs.module import MANIFEST, Module, Stage
+from oarbank_agent_check.jobs.manifest import Manifest, read_runnable
+from oarbank_agent_check.jobs.module import Module, Stage, stage_alone
 from oarbank_agent_check.jobs.specs import Task, envelope
 from oarbank_agent_check.jobs.toml_file import file_bytes, read_toml
 from oarbank_agent_check.lanes import Ground, JobPlan, Lane, WorkloadPlan
@@ -160,9 +160,7 @@ def _wrong(shown: str, text: str, pointer: str, message: str) -> UsageError:
 
 def _plans(file: ConfigFile, index: int, entry: JobEntry, host: Host, state: StateFolder) -> list[JobPlan]:
     at = f"/job/{index}"
-    manifest = _manifest(file, f"{at}/module", entry, host)
-    module = manifest.module
-    assert module is not None
+    manifest, module = _module(file, f"{at}/module", entry, host)
     folder = manifest.folder.resolve()
     data = state.data(module.id) if entry.data is None else file.folder / entry.data
     data_folder(data, f"{file.shown}: {at}/data" if entry.data is not None else "--state")
@@ -184,28 +182,18 @@ def _plans(file: ConfigFile, index: int, entry: JobEntry, host: Host, state: Sta
     return [JobPlan(task.name, module, folder, task, _key(file, at, module, task, host), data) for task in tasks]
 
 
-def _manifest(file: ConfigFile, pointer: str, entry: JobEntry, host: Host) -> Manifest:
+def _module(file: ConfigFile, pointer: str, entry: JobEntry, host: Host) -> tuple[Manifest, Module]:
     try:
-        found = read_manifest(str(file.folder / entry.module))
+        return read_runnable(str(file.folder / entry.module), host.platform)
     except UsageError as exc:
         raise file.wrong(pointer, str(exc)) from None
-    if found.module is None:
-        raise file.wrong(pointer, found.faults[0].line(MANIFEST))
-    if host.platform not in found.module.platforms:
-        listed = ", ".join(found.module.platforms)
-        raise file.wrong(pointer, f"{MANIFEST}: /requires/platforms: must list {host.platform}; found {listed}")
-    return found
 
 
 def _stage(file: ConfigFile, pointer: str, module: Module, name: str | None) -> Stage:
-    stage = module.stage(name)
-    if stage is None:
-        known = ", ".join(str(one.name) for one in module.stages if one.name is not None) or "none, so leave it out"
-        raise file.wrong(pointer, f"must be a stage of the module; found {str(name)[:80]!r}. There is {known}.")
-    if stage.after:
-        after = ", ".join(stage.after)
-        raise file.wrong(pointer, f"must run by itself; found {stage.name}, which needs the results of {after}")
-    return stage
+    try:
+        return stage_alone(module, name)
+    except UsageError as exc:
+        raise file.wrong(pointer, str(exc)) from None
 
 
 def _key(file: ConfigFile, at: str, module: Module, task: Task, host: Host) -> str:

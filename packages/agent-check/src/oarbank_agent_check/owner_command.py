@@ -16,6 +16,8 @@ import sys
 import tempfile
 from typing import IO
 
+import psutil
+
 MOST_BYTES = 4096
 
 
@@ -79,8 +81,8 @@ class OwnerCommand:
         """End the command and its children; again: nothing."""
         process, self._process = self._process, None
         if process is not None:
-            if sys.platform == "win32":  # a process has no group to end there
-                process.kill()
+            if sys.platform == "win32":
+                _kill_tree(process.pid)
             else:
                 with contextlib.suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -88,3 +90,13 @@ class OwnerCommand:
         output, self._output = self._output, None
         if output is not None:
             output.close()
+
+
+def _kill_tree(pid: int) -> None:
+    """End a process and all below it, where processes have no group."""
+    with contextlib.suppress(psutil.Error):
+        shell = psutil.Process(pid)
+        shell.suspend()  # it starts no other while its children are counted
+        for process in [*shell.children(recursive=True), shell]:
+            with contextlib.suppress(psutil.Error):
+                process.kill()

@@ -24,8 +24,8 @@ from oarbank_agent_check.gpu_readings import GpuReader
 from oarbank_agent_check.interrupts import Interrupts
 from oarbank_agent_check.jobs.faults import HostFault, UsageError
 from oarbank_agent_check.jobs.host import Host, this_host
-from oarbank_agent_check.jobs.manifest import file_bytes, read_manifest
-from oarbank_agent_check.jobs.module import MANIFEST, Module, Stage
+from oarbank_agent_check.jobs.manifest import file_bytes, read_runnable
+from oarbank_agent_check.jobs.module import Module, stage_alone
 from oarbank_agent_check.jobs.specs import Task, envelope
 from oarbank_agent_check.journal_file import JournalFile
 from oarbank_agent_check.law import Journal, Law
@@ -45,7 +45,7 @@ def run_job(arguments: argparse.Namespace, interrupts: Interrupts, screen: Scree
             "--level and --pressure go together: the pressure moves the level. Use --duty for a fixed duty."
         )
     host = this_host()
-    module = module_at(arguments.dir, host)
+    _, module = read_runnable(arguments.dir, host.platform)
     task = task_of(module, arguments.stage, payload_of(arguments.payload), host)
     readers = readers_here(must=arguments.check, unmeasured=True) if arguments.measure == "gpu" else []
     for reader in readers:
@@ -98,36 +98,18 @@ def _tell(found: Outcome, screen: Screen, *, journal_on_stdout: bool) -> None:
             write_lines([payload])
 
 
-def module_at(directory: str, host: Host) -> Module:
-    """Read a module that may run here. Raises `UsageError`."""
-    found = read_manifest(directory)
-    if found.module is None:
-        raise UsageError(found.faults[0].line(MANIFEST))
-    if host.platform not in found.module.platforms:
-        listed = ", ".join(found.module.platforms)
-        raise UsageError(f"{MANIFEST}: /requires/platforms: must list this host, {host.platform}; found {listed}.")
-    return found.module
-
-
 def task_of(module: Module, name: str | None, payload: dict[str, Any], host: Host) -> Task:
     """Make the task of a stage and a payload. Raises `UsageError`."""
-    task = Task("run", _stage(module, name), payload, payload)
+    try:
+        stage = stage_alone(module, name)
+    except UsageError as exc:
+        raise UsageError(f"--stage: {exc}") from None
+    task = Task("run", stage, payload, payload)
     try:
         envelope(module, task, host.platform)
     except CanonicalError as exc:
         raise UsageError(f"--payload: {exc}") from None
     return task
-
-
-def _stage(module: Module, name: str | None) -> Stage:
-    stage = module.stage(name)
-    if stage is None:
-        known = ", ".join(str(one.name) for one in module.stages if one.name is not None) or "none, so leave it out"
-        raise UsageError(f"--stage: must be a stage of the module; found {str(name)[:80]!r}. There is {known}.")
-    if stage.after:
-        after = ", ".join(stage.after)
-        raise UsageError(f"--stage: must run by itself; found {stage.name}, which needs the results of {after}.")
-    return stage
 
 
 def payload_of(given: str) -> dict[str, Any]:

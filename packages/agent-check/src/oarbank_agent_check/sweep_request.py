@@ -28,6 +28,7 @@ from oarbank_agent_check.interrupts import Interrupts
 from oarbank_agent_check.jobs.faults import HostFault, UsageError
 from oarbank_agent_check.jobs.host import this_host
 from oarbank_agent_check.jobs.live import LiveText
+from oarbank_agent_check.jobs.manifest import read_runnable
 from oarbank_agent_check.jobs.module import Module
 from oarbank_agent_check.progress import Progress, progress
 from oarbank_agent_check.screen import Screen
@@ -42,7 +43,7 @@ from oarbank_sdk.control import replace_text
 def run_sweep(arguments: argparse.Namespace, interrupts: Interrupts, screen: Screen, stack: ExitStack) -> int:
     """Search for the level that the command's words ask for, and give the exit code."""
     host = this_host()
-    module = run_request.module_at(arguments.dir, host)
+    _, module = read_runnable(arguments.dir, host.platform)
     _may_be_certified(module)
     task = run_request.task_of(module, arguments.stage, run_request.payload_of(arguments.payload), host)
     pace = Pace(arguments.window, arguments.settle, task.stage.timeout_s)

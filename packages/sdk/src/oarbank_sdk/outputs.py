@@ -30,4 +30,4 @@ def _null(flags: int) -> io.TextIOWrapper:
     descriptor = os.open(os.devnull, flags)
     os.set_inheritable(descriptor, descriptor <= 2)
     # Without a buffer nothing is left over that the interpreter would fail on at its end.
-    return io.TextIOWrapper(io.FileIO(descriptor, "w"), write_through=True)  # type: ignore[arg-type]
+    return io.TextIOWrapper(io.FileIO(descriptor, "w"), encoding="utf-8", write_through=True)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from oarbank_agent_check.jobs.toml_file import file_bytes, read_toml
 from oarbank_sdk.contracts.faults import Fault
 from oarbank_sdk.contracts.judge import judge_value
 
-__all__ = ["Manifest", "file_bytes", "read_manifest"]
+__all__ = ["Manifest", "file_bytes", "read_manifest", "read_runnable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,17 @@ def read_manifest(directory: str) -> Manifest:
     document = _document(folder / MANIFEST, directory)
     faults = tuple(judge_value("module-manifest-1", document))
     return Manifest(directory, folder, document, faults, None if faults else module(document))
+
+
+def read_runnable(directory: str, platform: str) -> tuple[Manifest, Module]:
+    """Return the manifest in a directory, and its facts, of a module that may run here. Raises `UsageError`."""
+    found = read_manifest(directory)
+    if found.module is None:
+        raise UsageError(found.faults[0].line(MANIFEST))
+    if platform not in found.module.platforms:
+        listed = ", ".join(found.module.platforms)
+        raise UsageError(f"{MANIFEST}: /requires/platforms: must list this host, {platform}; found {listed}.")
+    return found, found.module
 
 
 def _document(path: Path, directory: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oarbank_agent_check.jobs.faults import UsageError
+
 MANIFEST = "oarbank-module.toml"
 FIXTURES = "conformance.json"
 BUNDLE = "{bundle}"
@@ -136,6 +138,21 @@ def _after(entry: Mapping[str, Any]) -> tuple[str, ...]:
     if after is None:
         return ()
     return (after,) if isinstance(after, str) else tuple(after)
+
+
+def stage_alone(module: Module, name: str | None) -> Stage:
+    """Return the stage of that name, the default one for None, which needs no other stage's results.
+
+    Raises `UsageError`, whose text leaves out the place: its caller knows it.
+    """
+    stage = module.stage(name)
+    if stage is None:
+        known = ", ".join(one.name for one in module.stages if one.name is not None) or "none, so leave it out"
+        raise UsageError(f"must be a stage of the module; found {str(name)[:80]!r}. There is {known}.")
+    if stage.after:
+        after = ", ".join(stage.after)
+        raise UsageError(f"must run by itself; found {stage.name}, which needs the results of {after}.")
+    return stage
 
 
 def run_command(module: Module, bundle: str, python: str, workdir: str) -> list[str]:

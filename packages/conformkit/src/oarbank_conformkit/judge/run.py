@@ -88,7 +88,12 @@ def own_words(failure: bytes | None, stderr: str) -> str:
     lines = [line.rstrip() for line in stderr.splitlines() if line.strip()][-LAST_LINES:]
     if len(lines) < 2:
         return "".join(f"; last line of stderr: {line.strip()[:160]}" for line in lines)
-    return "; last lines of stderr:\n" + "\n".join(line[:100] for line in lines)
+    return "; last lines of stderr:\n" + "\n".join(map(_both_ends, lines))
+
+
+def _both_ends(line: str) -> str:
+    """Shorten a long line in its middle: in a traceback the file's name and its line number come last."""
+    return line if len(line) <= 120 else f"{line[:40]} … {line[-77:]}"
 
 
 def _one_line(text: str) -> str:
