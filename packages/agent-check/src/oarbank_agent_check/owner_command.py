@@ -3,6 +3,8 @@
 One command at a time, in a session of its own; whoever runs it looks in now and then. A command that fails, prints
 anything but one number of at least 0, or is not done when the next one is due gives None: stale. It must never turn
 a strange answer into a number, and it never decides what a number means.
+
+Never run: Windows; how a command's children are ended there is tested on Linux.
 """
 
 from __future__ import annotations
