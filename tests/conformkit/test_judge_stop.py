@@ -88,7 +88,7 @@ def test_skip_gives_advice() -> None:
     too_short = judge_stop("golden selftest", 20.0, StopSeen("finished_first", 20.0, lasted_s=0.5))[0]
 
     assert "phase" in no_phase.detail
-    assert "last a second or more" in too_short.detail
+    assert "Give it more to do" in too_short.detail
 
 
 def test_unknown_names_what_the_machine_took() -> None:
@@ -143,16 +143,16 @@ def test_result_that_answers_a_stop_keeps_the_schema_of_the_results() -> None:
 TERMINATED: list[tuple[str, StopSeen | None, str, str]] = [
     # behaviour, seen, status, part of the sentence
     ("acknowledges", GOOD, "pass", "acknowledged (failure.json) after 0.020 s"),
-    ("answers with its result", replace(GOOD, ack="result", code=0), "pass", "acknowledged (result.json)"),
+    ("answers with its result", replace(GOOD, ack="result", code=0), "pass", "answered with its result, as a task"),
     ("acknowledges, and takes its time", replace(GOOD, exit_s=None, code=None), "pass", "acknowledged"),
     ("acknowledges, with another status", replace(GOOD, code=3), "pass", "acknowledged"),
     ("dies of it", replace(DEAF, exit_s=0.01, code=-15), "warn", "found no word; found signal 15"),
     ("a shell around it dies of it", replace(DEAF, exit_s=0.01, code=143), "warn", "found no word; found exit 143"),
     ("a handler ends it", replace(DEAF, exit_s=0.01, code=1), "warn", "Ignore SIGTERM before you begin"),
-    ("acknowledges, then dies of it", replace(GOOD, code=-15), "warn", "it acknowledged; found signal 15"),
+    ("acknowledges, then dies of it", replace(GOOD, code=-15), "warn", "but then died of it; found signal 15"),
     ("writes another fault", replace(GOOD, ack_fault="/fault: must be transient"), "warn", "with a fault, /fault"),
     ("goes on as if nothing were", DEAF, "unknown", "did not answer within 3.0 s; see stop.acknowledged"),
-    ("finishes first", StopSeen("finished_first", 20.0, lasted_s=0.5), "skip", "last a second or more"),
+    ("finishes first", StopSeen("finished_first", 20.0, lasted_s=0.5), "skip", "Give it more to do"),
     ("no start", None, "unknown", "could not be started"),
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from oarbank_conformkit.checks import Check, Status, check, said_once
+from oarbank_conformkit.checks import ENDED_EARLY, Check, Status, check, said_once
 from oarbank_conformkit.render import json as json_report
 from oarbank_conformkit.render import text
 from oarbank_conformkit.report import DutyRun, document, strictly
@@ -127,6 +127,12 @@ ENDS = [
     ),
     ("no duty to hold", {}, one("pass"), "standin 1.2.3 conforms"),
     ("no duty measured", {"throttles": True}, one("pass"), "standin 1.2.3 conforms; no duty was measured"),
+    (
+        "a task that ended before all was judged",
+        {"throttles": True, "duty_runs": (DutyRun(SPEC, duty()),)},
+        replace(one("skip"), name="duty spec at-0.3: stops", evidence=ENDED_EARLY),
+        "standin 1.2.3 conforms; not judged in full, because the task ended: duty spec at-0.3",
+    ),
     (
         "files alone",
         {"throttles": True, "runner": False},

@@ -30,6 +30,7 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("README.md", "pip install hatch && hatch run conform", ".ci/run", "step hatch run conform"),
     ("README.md", "hatch run test", ".ci/run", "step hatch run test"),
     ("docs/write-a-runner.md", "hatch run conform", "tools/dist_use.py", 'place.conforms("my-runner")'),
+    ("docs/write-a-runner.md", "mkdir -p ../my-work", "tests/sdk/test_commands.py", 'BY_HAND = "mkdir -p ../my-work"'),
     ("docs/share-your-gpu.md", "", "tests/agent_check/test_try_page.py", 'Path("docs/share-your-gpu.md")'),
     ("docs/run-llmserve.md", "", "tests/llmserve/test_owner_page.py", 'Path("docs/run-llmserve.md")'),
 ]

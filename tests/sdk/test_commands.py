@@ -15,6 +15,8 @@ from oarbank_sdk.contracts import catalogue
 from tests import needs
 
 INTEROP = Path(__file__).parents[1] / "contracts" / "interop"
+PAGE = Path(__file__).parents[2] / "docs" / "write-a-runner.md"
+BY_HAND = "mkdir -p ../my-work"
 KINDS = {"control": "runner-control-1", "failure": "runner-failure-1", "conformance": "conformance-1"}
 
 
@@ -128,6 +130,19 @@ def conform(folder: Path, *options: str) -> tuple[int, dict]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.returncode, json.loads(done.stdout)
+
+
+@needs.posix()
+def test_a_new_runner_runs_by_hand_as_its_page_says(tmp_path):
+    page = PAGE.read_text(encoding="utf-8")
+    command = page[page.index(BY_HAND) : page.index("```", page.index(BY_HAND))]
+    assert cli.main(["new", "runner", str(tmp_path / "my-runner")]) == 0
+    (tmp_path / "checkout").mkdir()
+
+    ran = subprocess.run(["sh", "-eu", "-c", command], cwd=tmp_path / "checkout", capture_output=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads((tmp_path / "my-work" / "result.json").read_text(encoding="utf-8"))["payload"]
 
 
 @pytest.mark.realtime

@@ -33,6 +33,10 @@ class Check:
     evidence: Mapping[str, Any] | None = None
 
 
+ENDED_EARLY: Mapping[str, object] = {"ended_early": True}
+"""Evidence of a rule that nobody was judged by, because the task had ended: a summary must not pass over it."""
+
+
 def check(
     suite: Suite, rule: str, name: str, status: Status, detail: str, evidence: Mapping[str, Any] | None = None
 ) -> Check:

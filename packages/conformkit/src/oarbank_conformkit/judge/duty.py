@@ -118,9 +118,8 @@ def _reports(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Check:
         if seen.reports:
             detail = f"must write one that began after the nudge; found {len(seen.reports)} that began or ended before"
         else:
-            detail = (
-                "must write gpu_duty events to its events file; found none after the nudge. Give Duty the events path."
-            )
+            must = "must write gpu_duty events to its events file; found none after the nudge"
+            detail = f"{must}. Put the work inside duty.unit(), and give Duty the events path."
         return line("duty.reports", "fail", detail)
     wrong = [report for report in used if not names(report, duty)]
     if wrong:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from oarbank_conformkit.checks import Check
+from oarbank_conformkit.checks import ENDED_EARLY, Check
 from oarbank_conformkit.evidence import Change, DutySeen
 from oarbank_conformkit.judge.duty_lines import (
     BEGAN_SLACK_S,
@@ -86,9 +86,12 @@ def judge_changes(line: Lines, seen: DutySeen, used: list[DutyReport]) -> Iterat
         return
     first, last = seen.changes[0], seen.changes[-1]
     yield _nudge(line, seen, first, used)
+    woke = _wakes(line, seen, last, used)
     if line.spec.duty > 0.0:
-        yield _follows(line, seen, first, used)
-    yield (woke := _wakes(line, seen, last, used))
+        yield (follows := _follows(line, seen, first, used))
+        if follows.status == "fail" and woke.status == "pass":
+            woke = line("duty.wakes", "skip", "it does not hold a duty of 0, so work after it shows nothing")
+    yield woke
     if line.spec.duty > 0.0:
         yield _switches(line, seen, last, used, woke)
 
@@ -98,7 +101,7 @@ def _switches(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport
         why = f"a duty of {line.spec.duty:g} leaves no room for a clearly lower one. List a duty spec of 0.2 or more"
         return line("duty.switches", "skip", why)
     if seen.left_s is not None:
-        return line("duty.switches", "skip", _finished(seen))
+        return line("duty.switches", "skip", _finished(seen), ENDED_EARLY)
     return judge_switch(line, seen, change, used, woke)
 
 
@@ -122,7 +125,7 @@ def _left(line: Lines, seen: DutySeen) -> Iterator[Check]:
     """The task ended between the window and the stop."""
     wanted = _rules(line.spec.duty)
     if not seen.code:
-        yield from (line(rule, "skip", _finished(seen)) for rule in wanted)
+        yield from (line(rule, "skip", _finished(seen), ENDED_EARLY) for rule in wanted)
         return
     code = f"signal {-seen.code}" if seen.code < 0 else f"exit {seen.code}"
     words = own_words(seen.failure, seen.stderr)
@@ -205,7 +208,7 @@ def _wakes(line: Lines, seen: DutySeen, change: Change, used: list[DutyReport]) 
     rule = "duty.wakes"
     after = f"of the nudge to duty {change.duty:g}"
     if change.woke_s is not None:
-        return line(rule, "pass", f"worked {change.woke_s:.2f} s {after}; {WAKE_S:g} s are allowed")
+        return line(rule, "pass", f"worked within {change.woke_s:.2f} s {after}; {WAKE_S:g} s are allowed")
     if not _device_seen(change, used):
         return line(rule, "unknown", f"what the {_device(used)} did could not be read")
     rest_s = _longest_rest_s(seen, used)

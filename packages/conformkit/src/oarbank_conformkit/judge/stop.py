@@ -8,10 +8,11 @@ be believed for good.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oarbank_agent_check.jobs.module import Module
-from oarbank_conformkit.checks import Check, Status, check
+from oarbank_conformkit.checks import ENDED_EARLY, Check, Status, check
 from oarbank_conformkit.evidence import RunSeen, StopSeen
 from oarbank_conformkit.goldens import Golden
 from oarbank_conformkit.judge.run import own_words, payload_digest, payload_fault, result_payload
@@ -96,11 +97,11 @@ def _terminated(seen: StopSeen) -> _Answer:
     if seen.ack is None and seen.exit_s is None:
         return _Answer("unknown", f"it did not answer within {seen.alive_s:.1f} s; see stop.acknowledged")
     if seen.ack is not None and seen.ack_fault is None and seen.code not in DEAD_OF_SIGTERM:
-        return _Answer("pass", f"acknowledged ({seen.ack}.json) after {seen.ack_s:.3f} s")
-    must = "an agent sends SIGTERM right behind a stop, and it must be acknowledged all the same"
+        return _Answer("pass", _answer(seen))
+    must = "an agent sends SIGTERM right behind a stop, and must get the same answer"
     if seen.ack is None:
         return _Answer("warn", f"{must}; found no word{_how(seen)}. {IGNORE_SIGTERM}")
-    wrong = "" if seen.ack_fault is None else f" with a fault, {seen.ack_fault}"
+    wrong = ", but then died of it" if seen.ack_fault is None else f" with a fault, {seen.ack_fault}"
     return _Answer("warn", f"{must}; it acknowledged{wrong}{_how(seen)}. {IGNORE_SIGTERM}")
 
 
@@ -123,7 +124,7 @@ def acknowledged(seen: StopSeen) -> _Answer:
     if seen.ack_fault is not None:
         return _Answer("fail", f"failure.json must acknowledge the stop; {seen.ack_fault}")
     if seen.ack_s is not None and seen.ack_s <= ACKNOWLEDGE_S:
-        return _Answer("pass", f"acknowledged ({seen.ack}.json) after {seen.ack_s:.3f} s; {limit}")
+        return _Answer("pass", f"{_answer(seen)}; {limit}")
     came = "no acknowledgement" if seen.ack_s is None else f"the acknowledgement after {seen.ack_s:.3f} s"
     waited = f"found {came}, the last look without one after {seen.absent_s:.3f} s"
     if seen.ack_s is None and not _ran_on(seen):
@@ -165,10 +166,17 @@ def _nothing_to_stop(seen: StopSeen) -> _Answer | None:
         return _Answer("skip", advice)
     if seen.outcome == "finished_first":
         advice = (
-            f"it finished after {seen.lasted_s:.1f} s, before it could be stopped. Make the task last a second or more"
+            f"it finished after {seen.lasted_s:.1f} s, before it could be stopped. Give it more to do"
         )
         return _Answer("skip", advice)
     return None
+
+
+def _answer(seen: StopSeen) -> str:
+    """How it answered; a result may be an end that would have come anyway, and then says little of the stop."""
+    if seen.ack == "result":
+        return f"answered with its result, as a task that hears no stop and ends would, after {seen.ack_s:.3f} s"
+    return f"acknowledged ({seen.ack}.json) after {seen.ack_s:.3f} s"
 
 
 def _ran_on(seen: StopSeen) -> bool:
@@ -183,7 +191,9 @@ def _how(seen: StopSeen) -> str:
 
 
 def _evidence(seen: StopSeen) -> dict[str, object]:
+    early: Mapping[str, object] = ENDED_EARLY if seen.outcome == "finished_first" else {}
     return {
+        **early,
         "outcome": seen.outcome,
         "acknowledged_s": seen.ack_s,
         "limit_s": ACKNOWLEDGE_S,

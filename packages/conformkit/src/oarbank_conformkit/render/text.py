@@ -1,8 +1,8 @@
 """A report for people: one line for each check, its reason below where there is something to say, and a summary. Pure.
 
 A line is a mark of four characters, the suite padded to nine, and the name, with a blank between them. Below it,
-indented, stands the detail of every check that did not simply pass, and of every duty check, because there the numbers
-are the point.
+indented, stands the detail of every check that did not simply pass, and of every check of a duty or a stop, because
+there the numbers are the point.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_lines(one: Check, *, colour: bool = False) -> str:
     if colour:
         mark = f"\x1b[{_COLOURS[one.status]}m{mark}\x1b[0m"
     lines = [f"{mark} {one.suite:<{SUITE_WIDTH}} {' '.join(visible(one.name).split())}"]
-    if one.detail and (one.status != "pass" or one.rule.startswith("duty.")):
+    if one.detail and (one.status != "pass" or one.rule.startswith(("duty.", "stop.acknowledged"))):
         for line in visible(one.detail).splitlines():
             lines += textwrap.wrap(
                 line, DETAIL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
@@ -70,4 +70,8 @@ def verdict(report: Report) -> str:
         return f"{who}: the chosen rules hold; the others were not judged"
     if not report.runner:
         return f"{who}: the files keep their contracts; the runner was not judged"
-    return f"{who} conforms; no duty was measured" if report.throttles and not report.duty_runs else f"{who} conforms"
+    if report.throttles and not report.duty_runs:
+        return f"{who} conforms; no duty was measured"
+    early = {one.name.partition(":")[0] for one in report.checks if (one.evidence or {}).get("ended_early")}
+    listed = f"; not judged in full, because the task ended: {', '.join(sorted(early))}" if early else ""
+    return f"{who} conforms{visible(listed)}"

@@ -34,7 +34,7 @@ class New:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("what", choices=["runner"])
+        parser.add_argument("what", choices=["runner"], metavar="runner", help="what to write; there is only this")
         parser.add_argument("dir", metavar="DIR", help="where to write it: a folder that is new or empty")
         parser.add_argument("--name", help="its short name, such as upscale (the folder's name)")
 
@@ -49,7 +49,8 @@ class New:
             return 2
         try:
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                print(f"{ns.dir}: must be new or an empty folder; found something there already", file=sys.stderr)
+                line = "must be new or an empty folder; found something there already. Give another."
+                print(f"{ns.dir}: {line}", file=sys.stderr)
                 return 2
             write_runner(folder, name)
         except OSError as fault:

@@ -1,4 +1,4 @@
-"""The kit proves this runner; needs `pip install oarbank-conformkit pytest`."""
+"""The kit proves this runner; needs pytest and oarbank-conformkit, which a checkout of Oarbank installs."""
 
 import subprocess
 import sys
