@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from stand_in import StandIn, burn
 
 BREAKS = {"pause.result"}
-PLAN = {"duty_specs": None, "golden": {"units": 60, "unit_s": 0.01}}
+PLAN = {"duty_specs": None, "golden": {"units": 200, "unit_s": 0.01}}
 
 
 class Runner(StandIn):

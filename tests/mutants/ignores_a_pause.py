@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from stand_in import StandIn, burn
 
 BREAKS = {"pause.held"}
-PLAN = {"duty_specs": None, "golden": {"units": 150, "unit_s": 0.01}}
+PLAN = {"duty_specs": None, "golden": {"units": 250, "unit_s": 0.01}}
 
 
 class Runner(StandIn):

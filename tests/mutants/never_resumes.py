@@ -12,7 +12,7 @@ import time
 from stand_in import StandIn, burn
 
 BREAKS = {"pause.result"}
-PLAN = {"duty_specs": None, "golden": {"units": 60, "unit_s": 0.01}, "timeout_s": 3}
+PLAN = {"duty_specs": None, "golden": {"units": 200, "unit_s": 0.01}, "timeout_s": 8}
 
 
 class Runner(StandIn):

@@ -12,7 +12,7 @@ import time
 from stand_in import StandIn
 
 BREAKS = {"golden.digest", "golden.repeat", "retry.result", "pause.result"}
-PLAN = {"duty_specs": None, "golden": {"units": 60, "unit_s": 0.01}}
+PLAN = {"duty_specs": None, "golden": {"units": 200, "unit_s": 0.01}}
 
 
 class Runner(StandIn):

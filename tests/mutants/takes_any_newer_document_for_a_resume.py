@@ -12,7 +12,7 @@ import time
 from stand_in import StandIn, burn
 
 BREAKS = {"pause.kept"}
-PLAN = {"duty_specs": None, "golden": {"units": 100, "unit_s": 0.01}}
+PLAN = {"duty_specs": None, "golden": {"units": 200, "unit_s": 0.01}}
 
 
 class Runner(StandIn):

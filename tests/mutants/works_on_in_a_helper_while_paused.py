@@ -13,7 +13,7 @@ import time
 from stand_in import StandIn, burn
 
 BREAKS = {"pause.held"}
-PLAN = {"duty_specs": None, "capabilities": ["cooperative_pause"], "golden": {"units": 100, "unit_s": 0.01}}
+PLAN = {"duty_specs": None, "capabilities": ["cooperative_pause"], "golden": {"units": 200, "unit_s": 0.01}}
 
 
 class Runner(StandIn):
