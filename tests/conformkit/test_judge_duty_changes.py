@@ -251,6 +251,9 @@ def test_work_reported_at_duty_0_fails_too() -> None:
 
     assert found["duty.follows"].status == "fail"
     assert "reported 0.200 at duty 0" in found["duty.follows"].detail
+    assert (found["duty.wakes"].status, found["duty.wakes"].detail) == (
+        "skip", "it does not hold a duty of 0, so work after it shows nothing"
+    )  # fmt: skip
 
 
 def test_duty_of_0_is_judged_by_who_can_be_seen() -> None:

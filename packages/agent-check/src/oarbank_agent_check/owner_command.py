@@ -97,8 +97,10 @@ class OwnerCommand:
 def _kill_tree(pid: int) -> None:
     """End a process and all below it, where processes have no group."""
     with contextlib.suppress(psutil.Error):
-        shell = psutil.Process(pid)
-        shell.suspend()  # it starts no other while its children are counted
-        for process in [*shell.children(recursive=True), shell]:
+        shell, below = psutil.Process(pid), []
+        with contextlib.suppress(psutil.Error):  # whatever of this is refused, the command itself must end
+            shell.suspend()  # it starts no other while its children are counted
+            below = shell.children(recursive=True)
+        for process in [*below, shell]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
